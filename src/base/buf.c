@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Growing bytes with a maximum. Capacity doubles from 256, so n appends cost O(n).
+ */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void buf_init(struct buf *b, size_t max)
+{
+    *b = (struct buf){.max = max};
+}
+
+void buf_done(struct buf *b)
+{
+    free(b->p);
+    buf_init(b, b->max);
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    b->full = false;
+}
+
+char *buf_room(struct buf *b, size_t size)
+{
+    if (b->full || size > b->max - b->len) {
+        b->full = true;
+        return NULL;
+    }
+    if (b->cap - b->len < size) {
+        size_t cap = b->cap ? b->cap : 256;
+        while (cap < b->len + size) cap *= 2;
+        if (cap > b->max) cap = b->max;
+        char *p = realloc(b->p, cap);
+        if (!p) abort();
+        b->p = p;
+        b->cap = cap;
+    }
+    return b->p + b->len;
+}
+
+void buf_added(struct buf *b, size_t size)
+{
+    assert(size <= b->cap - b->len);
+    b->len += size;
+}
+
+void buf_append(struct buf *b, str s)
+{
+    if (s.len == 0) return;
+    char *room = buf_room(b, s.len);
+    if (!room) return;
+    memcpy(room, s.p, s.len);
+    b->len += s.len;
+}
+
+void buf_char(struct buf *b, char c)
+{
+    buf_append(b, (str){&c, 1});
+}
+
+void buf_u64(struct buf *b, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    buf_append(b, (str){digits + at, sizeof digits - at});
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+    char small[256];
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(small, sizeof small, format, args);
+    va_end(args);
+    if (len < 0) abort();
+    if ((size_t)len < sizeof small) {
+        buf_append(b, (str){small, (size_t)len});
+        return;
+    }
+    char *large = malloc((size_t)len + 1);
+    if (!large) abort();
+    va_start(args, format);
+    vsnprintf(large, (size_t)len + 1, format, args);
+    va_end(args);
+    buf_append(b, (str){large, (size_t)len});
+    free(large);
+}
+
+void buf_drop(struct buf *b, size_t count)
+{
+    assert(count <= b->len);
+    b->len -= count;
+    if (b->len) memmove(b->p, b->p + count, b->len);
+}
+
+char *buf_take(struct buf *b, size_t *ret_len)
+{
+    char *p = b->p;
+    *ret_len = b->len;
+    buf_init(b, b->max);
+    return p;
+}

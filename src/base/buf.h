@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * buf: bytes that grow, up to a maximum given at birth. An append that would pass the maximum adds
+ * nothing and sets `full`, which stays set until buf_clear; so a writer appends freely and asks
+ * once at the end. An empty buf owns no memory.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include "base/str.h"
+
+struct buf {
+    char *p;
+    size_t len;
+    size_t cap;
+    size_t max;
+    bool full; /* an append was refused */
+};
+
+void buf_init(struct buf *b, size_t max);
+void buf_done(struct buf *b);  /* frees; ready for use again with the same maximum */
+void buf_clear(struct buf *b); /* empties, keeps the memory */
+
+void buf_append(struct buf *b, str s);
+void buf_char(struct buf *b, char c);
+void buf_u64(struct buf *b, uint64_t value);
+void buf_printf(struct buf *b, const char *format, ...) PRINTF(2, 3);
+
+/* Room for `size` more bytes to be written at the returned place and then claimed with buf_added;
+ * NULL (and `full`) if that would pass the maximum. */
+char *buf_room(struct buf *b, size_t size);
+void buf_added(struct buf *b, size_t size);
+
+void buf_drop(struct buf *b, size_t count); /* remove the first `count` bytes */
+
+static inline str buf_str(const struct buf *b)
+{
+    return (str){b->p, b->len};
+}
+
+/* Move the bytes out; the caller frees the pointer. NULL if empty. */
+char *buf_take(struct buf *b, size_t *ret_len);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one file that talks to OpenSSL.
+ */
+#include "base/crypto.h"
+
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
+#include <openssl/sha.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+void crypto_random(void *out, size_t size)
+{
+    unsigned char *p = out;
+    while (size) {
+        ssize_t n = getrandom(p, size > 256 ? 256 : size, 0); /* up to 256 it is never cut short */
+        if (n <= 0) abort();
+        p += n;
+        size -= (size_t)n;
+    }
+}
+
+void crypto_sha256(str data, unsigned char out[static HASH_BYTES])
+{
+    if (!EVP_Digest(data.p, data.len, out, NULL, EVP_sha256(), NULL)) abort();
+}
+
+void crypto_hmac(str key, str data, unsigned char out[static HASH_BYTES])
+{
+    unsigned len = 0;
+    if (!HMAC(EVP_sha256(), key.p, (int)key.len, (const unsigned char *)data.p, data.len, out,
+              &len))
+        abort();
+}
+
+void crypto_subkey(str secret, str label, unsigned char out[static HASH_BYTES])
+{
+    EVP_KDF *kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
+    EVP_KDF_CTX *ctx = kdf ? EVP_KDF_CTX_new(kdf) : NULL;
+    if (!ctx) abort();
+    char digest[] = "SHA256";
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)(uintptr_t)secret.p,
+                                          secret.len),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, (void *)(uintptr_t)label.p,
+                                          label.len),
+        OSSL_PARAM_construct_end(),
+    };
+    if (EVP_KDF_derive(ctx, out, HASH_BYTES, params) <= 0) abort();
+    EVP_KDF_CTX_free(ctx);
+    EVP_KDF_free(kdf);
+}
+
+void crypto_wipe(void *p, size_t size)
+{
+    explicit_bzero(p, size);
+}
+
+void crypto_hex(str data, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < data.len; i++) {
+        unsigned char byte = (unsigned char)data.p[i];
+        *out++ = digits[byte >> 4];
+        *out++ = digits[byte & 15];
+    }
+    *out = '\0';
+}
+
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+void crypto_base64url(str data, char *out)
+{
+    uint32_t bits = 0;
+    unsigned held = 0;
+    for (size_t i = 0; i < data.len; i++) {
+        bits = bits << 8 | (unsigned char)data.p[i];
+        for (held += 8; held >= 6; held -= 6) *out++ = alphabet[bits >> (held - 6) & 63];
+    }
+    if (held) *out++ = alphabet[bits << (6 - held) & 63];
+    *out = '\0';
+}
+
+enum err crypto_base64url_parse(str text, unsigned char *out, size_t *ret_len)
+{
+    if (text.len % 4 == 1) return ERR_INVALID_FIELD;
+    uint32_t bits = 0;
+    unsigned held = 0;
+    size_t len = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        const char *at = text.p[i] ? strchr(alphabet, text.p[i]) : NULL;
+        if (!at) return ERR_INVALID_FIELD;
+        bits = bits << 6 | (uint32_t)(at - alphabet);
+        held += 6;
+        if (held >= 8) {
+            held -= 8;
+            out[len++] = (unsigned char)(bits >> held);
+        }
+    }
+    if (bits & ((1U << held) - 1)) return ERR_INVALID_FIELD;
+    *ret_len = len;
+    return OK;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * OpenSSL, reached only through here: random bytes, SHA-256, HMAC, HKDF, and the text forms of
+ * bytes. A failure inside OpenSSL or the kernel's random source leaves nothing safe to do, so it
+ * aborts.
+ */
+#ifndef BASE_CRYPTO_H
+#define BASE_CRYPTO_H
+
+#include "base/str.h"
+
+enum { HASH_BYTES = 32, HASH_HEX_BYTES = 65 };
+
+void crypto_random(void *out, size_t size);
+void crypto_sha256(str data, unsigned char out[static HASH_BYTES]);
+void crypto_hmac(str key, str data, unsigned char out[static HASH_BYTES]);
+
+/* HKDF-SHA-256 with an empty salt: the subkey of `secret` named `label`. */
+void crypto_subkey(str secret, str label, unsigned char out[static HASH_BYTES]);
+
+void crypto_wipe(void *p, size_t size);
+
+/* Lower-case hex and a NUL: out has 2 * data.len + 1 bytes. */
+void crypto_hex(str data, char *out);
+
+/* base64url without padding and a NUL: out has BASE64URL_BYTES(data.len) bytes. */
+#define BASE64URL_BYTES(len) (((len)*4 + 2) / 3 + 1)
+void crypto_base64url(str data, char *out);
+
+/* Strict: alphabet, no padding, unused bits zero. out has at least text.len * 3 / 4 bytes. */
+enum err crypto_base64url_parse(str text, unsigned char *out, size_t *ret_len) MUST_USE;
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * JSON, strict RFC 8259: a parser that builds a tree in an arena, and a writer that appends to a
+ * buf.
+ *
+ * Numbers keep their source text, so 64-bit ids and 0.1 survive. Every value knows the bytes it was
+ * parsed from (`raw`), so nothing stored is ever written again from the tree. Refused: duplicate
+ * keys, invalid UTF-8, lone surrogates, a byte order mark, trailing bytes, depth over
+ * JSON_DEPTH_MAX. The tree borrows from the source text where it can: both must outlive it.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum json_type {
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
+};
+
+struct json {
+    enum json_type type;
+    uint32_t count;     /* members of an array or object */
+    str raw;            /* the source bytes of this value */
+    str key;            /* decoded; only for a member of an object */
+    str text;           /* decoded string, or the number as written */
+    struct json *child; /* first member */
+    struct json *next;  /* next member of the same parent */
+};
+
+struct json_error {
+    size_t offset;      /* byte where it went wrong */
+    const char *reason; /* constant, for a person: "duplicate key", "invalid UTF-8", ... */
+};
+
+/* Parse one whole document. On failure *ret_json is untouched and *reterr (may be NULL) says where.
+ */
+enum err json_parse(struct arena *arena, str text, struct json **ret_json,
+                    struct json_error *reterr) MUST_USE;
+
+/* Lookups accept NULL and values of any type, and give NULL, or the empty str, for what is not
+ * there. */
+const struct json *json_get(const struct json *object, str key);
+const struct json *json_at(const struct json *array, size_t index);
+str json_text(const struct json *string); /* STR_EMPTY unless a string */
+
+/* ERR_INVALID_FIELD unless an integer literal that fits: 1.0, 1e3 and -0 are refused. */
+enum err json_i64(const struct json *number, int64_t *ret_value) MUST_USE;
+enum err json_u64(const struct json *number, uint64_t *ret_value) MUST_USE;
+enum err json_f64(const struct json *number, double *ret_value) MUST_USE; /* finite, else refused */
+
+/* Is this valid UTF-8 (no surrogates, no overlong forms, nothing above U+10FFFF)? */
+bool utf8_valid(str text);
+
+/* The writer appends to a buf and puts the commas. Values and keys must be valid UTF-8.
+ *
+ *     struct json_writer w;
+ *     json_write_begin(&w, &buf);
+ *     json_object(&w);
+ *     json_key(&w, STR("id"));    json_string(&w, id);
+ *     json_key(&w, STR("count")); json_number_u64(&w, n);
+ *     json_object_end(&w);
+ */
+struct json_writer {
+    struct buf *out;
+    unsigned depth;
+    bool comma; /* the next key or value needs one */
+};
+
+void json_write_begin(struct json_writer *w, struct buf *out);
+void json_object(struct json_writer *w);
+void json_object_end(struct json_writer *w);
+void json_array(struct json_writer *w);
+void json_array_end(struct json_writer *w);
+void json_key(struct json_writer *w, str key);
+void json_string(struct json_writer *w, str text);
+void json_number_u64(struct json_writer *w, uint64_t value);
+void json_number_i64(struct json_writer *w, int64_t value);
+void json_bool(struct json_writer *w, bool value);
+void json_null(struct json_writer *w);
+void json_raw(struct json_writer *w, str json); /* bytes that are already JSON, as they are */
+
+/* "key": "text" in one call, the commonest member. */
+void json_member(struct json_writer *w, str key, str text);
+
+#endif

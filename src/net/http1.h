@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HTTP/1.1 request parsing, RFC 9112, strict. Pure: bytes in, head and body pieces out; no sockets.
+ *
+ * Resumable: feed any split of the bytes and the result is the same. Nothing is lenient: what RFC
+ * 9112 lets a server refuse is refused (bare LF, obs-fold, space before the colon, doubled
+ * lengths...), and a refusal is final for the connection. The parser keeps the head it has seen so
+ * far in a buf that is empty, and owns no memory, between requests.
+ */
+#ifndef NET_HTTP1_H
+#define NET_HTTP1_H
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/str.h"
+
+/* Methods we know by name; an unknown token is answered 501. */
+#define HTTP_METHODS(X) \
+    X(GET)              \
+    X(HEAD)             \
+    X(POST)             \
+    X(PUT)              \
+    X(PATCH)            \
+    X(DELETE)           \
+    X(OPTIONS)
+
+#define HTTP_METHOD_ENUM(name) HTTP_##name,
+enum http_method { HTTP_METHODS(HTTP_METHOD_ENUM) HTTP_METHOD_COUNT };
+#undef HTTP_METHOD_ENUM
+
+const char *http_method_name(enum http_method method);
+
+struct http_field {
+    str name;  /* as sent */
+    str value; /* without space around it */
+};
+
+/* A parsed head. Everything borrows from the parser's buffer and lives until http1_next. */
+struct http_head {
+    enum http_method method;
+    unsigned minor; /* HTTP/1.<minor>; anything above 1 is treated as 1 */
+    str target;     /* as sent */
+    str path;       /* the target's path, not decoded; "*" for OPTIONS * */
+    str query;      /* behind the '?', "" if none */
+    str host;       /* Host, or the authority of an absolute target; "" only in HTTP/1.0 */
+    size_t field_count;
+    struct http_field *fields; /* owned by the parser, freed by http1_next */
+    bool keep_alive;           /* version and Connection say so */
+    bool chunked;
+    bool expect_continue;
+    bool has_length;
+    uint64_t length; /* Content-Length */
+};
+
+/* Value of the first field of that name (case does not matter), or {NULL, 0}. */
+str http_head_get(const struct http_head *head, str name);
+
+/* Does the comma-separated list of all fields `name` hold `token`, whatever its case? */
+bool http_head_has_token(const struct http_head *head, str name, str token);
+
+enum http1_event {
+    HTTP1_MORE,  /* all bytes taken; feed more */
+    HTTP1_HEAD,  /* the head is complete: read parser->head; then go on feeding for the body */
+    HTTP1_BODY,  /* a piece of the body: parser->piece, borrowed from the input */
+    HTTP1_END,   /* the request is complete; call http1_next before feeding the following one */
+    HTTP1_ERROR, /* refused: parser->error; the connection cannot be used any more */
+};
+
+struct http1 {
+    /* Results, valid as the events say. */
+    struct http_head head;
+    str piece;
+    enum err error;     /* its status and code are the answer */
+    const char *reason; /* constant text for a person */
+
+    /* State. */
+    int state;
+    struct buf line;     /* the head so far */
+    uint64_t left;       /* of the body or chunk */
+    uint64_t body_bytes; /* body bytes delivered so far */
+    uint64_t body_bytes_max;
+    size_t ext_bytes, trailer_bytes;
+    unsigned digits, flags;
+};
+
+void http1_init(struct http1 *parser);
+void http1_done(struct http1 *parser);
+
+/* Get ready for the next request on the connection; frees the head's memory. */
+void http1_next(struct http1 *parser);
+
+/* Largest body of this request, to be set on HTTP1_HEAD. A Content-Length above it is refused at
+ * once with ERR_TOO_LARGE by the next feed, a chunked body when it passes it. */
+void http1_body_max(struct http1 *parser, uint64_t bytes);
+
+/* Take bytes from the front of *input until something happened. On return *input is what was not
+ * taken. HTTP1_END may come with input left over: the beginning of a pipelined request. */
+enum http1_event http1_feed(struct http1 *parser, str *input);
+
+/* Has any byte of a request been taken since http1_next? Tells idle from a half-sent head. */
+bool http1_started(const struct http1 *parser);
+
+/* Percent-decode a path or a query value into `out` (at least s.len bytes). ERR_BAD_REQUEST for a
+ * malformed escape and for a NUL. `plus` turns '+' into a space, as in query strings. */
+enum err http1_decode(str s, bool plus, char *out, size_t *ret_len) MUST_USE;
+
+/* The decoded value of a query parameter, or {NULL, 0} when absent; a malformed one is refused. */
+enum err http1_query(str query, str name, char *out, size_t size, str *ret_value) MUST_USE;
+
+/* Value of a cookie by exact name in a Cookie field value, or {NULL, 0}. */
+str http1_cookie(str cookies, str name);
+
+#endif

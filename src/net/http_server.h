@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HTTP/1.1 server: connections, time-outs and answers around the parser in http1.h.
+ *
+ * One request of a connection is answered at a time. When its head is complete, on_head says how
+ * large the body may be or refuses; when the body is there, on_request gets the request and owes it
+ * exactly one answer: http_answer or http_answer_error at once or later, or http_stream. The
+ * request outlives its connection: answering one whose client has gone is fine and does nothing.
+ * All on the loop thread.
+ *
+ * An idle connection costs one small object: no buffer, no timer of its own.
+ */
+#ifndef NET_HTTP_SERVER_H
+#define NET_HTTP_SERVER_H
+
+#include "base/arena.h"
+#include "net/http1.h"
+
+struct loop;
+struct sock;
+struct http_server;
+struct http_conn;
+
+struct http_request {
+    const struct http_head *head; /* valid until the request is answered */
+    str body;                     /* whole; likewise */
+    struct arena arena;           /* freed when answered */
+    const char *peer;             /* address of the socket's other end; likewise */
+    bool peer_loopback;
+    uint64_t number;        /* unique in this process */
+    void *user;             /* the handler's own */
+    struct http_conn *conn; /* private; NULL once the client has gone */
+};
+
+struct http_answer {
+    int status;
+    const char *content_type; /* NULL when there is no body */
+    const struct http_field *fields;
+    size_t field_count;
+    str body;   /* needed only during the call */
+    bool close; /* end the connection after it */
+};
+
+struct http_handler {
+    /* The head is complete. Set *ret_body_max, or refuse: the answer is then sent by the server,
+     * after which it closes if a body was coming. fault->field may name a header. */
+    enum err (*on_head)(void *ctx, struct http_request *request, uint64_t *ret_body_max,
+                        struct fault *reterr);
+    void (*on_request)(void *ctx, struct http_request *request);
+    /* An answer's head went out; for the log and the counters. request is NULL when the head was
+     * refused. */
+    void (*on_answered)(void *ctx, const struct http_request *request, int status);
+};
+
+struct http_server_options {
+    const struct http_handler *handler;
+    void *ctx;
+    const char *
+        common_fields; /* "Name: value\r\n"... added to every answer; lives as long as the server */
+    uint32_t connections_max;
+    msec head_ms, body_idle_ms, idle_ms, stall_ms; /* 0 = the default of base/limits.h */
+};
+
+struct http_server *http_server_new(struct loop *loop, const struct http_server_options *options);
+
+/* Give it a freshly accepted connection; for listener_tcp and listener_unix (arg = the server). */
+void http_server_accept(void *server, struct sock *sock);
+
+/* Stop: idle connections close now, streams end, requests under way get their answer and
+ * SHUTDOWN_MS_MAX; then on_stopped is called and the server may be freed. */
+void http_server_stop(struct http_server *server, void (*on_stopped)(void *arg), void *arg);
+void http_server_free(struct http_server *server);
+
+size_t http_server_connections(const struct http_server *server);
+
+/* Answer. The request is gone after this. */
+void http_answer(struct http_request *request, const struct http_answer *answer);
+
+/* Answer with the problem document of e (RFC 9457). fault may be NULL. */
+void http_answer_error(struct http_request *request, enum err e, const struct fault *fault);
+void http_answer_error_with(struct http_request *request, enum err e, const struct fault *fault,
+                            const struct http_field *fields, size_t field_count);
+
+/* Has the client gone? Then work for it may stop. */
+bool http_gone(const struct http_request *request);
+
+#endif

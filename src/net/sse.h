@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Server-sent events: a log of shared bytes, and streams that are cursors into it.
+ *
+ * A frame is encoded once and appended to an sse_log; every stream that follows the log writes from
+ * those same bytes, as many frames in one system call as the socket takes. Nothing is queued for a
+ * slow reader: it holds its place, and if the log has meanwhile dropped that place, on_lag tells
+ * the owner to catch it up. A reader that takes no byte for the stall time is cut.
+ *
+ * Frames are kept in the log with the chunk framing of HTTP/1.1 around them; for an HTTP/1.0 client
+ * the framing is left out while writing.
+ */
+#ifndef NET_SSE_H
+#define NET_SSE_H
+
+#include "net/http_server.h"
+
+struct sse_log;
+struct sse_stream;
+
+/* bytes_max: what the log keeps in memory at least; older segments are dropped. */
+struct sse_log *sse_log_new(struct loop *loop, size_t bytes_max);
+void sse_log_free(struct sse_log *log); /* its streams are detached and stay open */
+
+/* Append one frame ("id: 1\nevent: x\ndata: {}\n\n"). Its readers are served at the end of this
+ * turn. */
+void sse_log_append(struct sse_log *log, str frame);
+
+/* The place behind the last frame. */
+uint64_t sse_log_end(const struct sse_log *log);
+
+struct sse_ops {
+    void (*on_lag)(void *arg);   /* its place has left the log; it is detached now */
+    void (*on_drain)(void *arg); /* what sse_send took has all been written; may be NULL */
+    void (*on_close)(void *arg); /* the client has gone or was cut: the stream is gone after this */
+};
+
+/* Answer a request with an open event stream; NULL (and the request is gone) if its client has
+ * left. */
+struct sse_stream *sse_open(struct http_request *request, const struct http_field *fields,
+                            size_t field_count, const struct sse_ops *ops, void *arg);
+
+/* Bytes for this reader alone (the suffix it missed), copied; false when SSE_PRIVATE_BYTES_MAX are
+ * waiting: go on after on_drain. */
+bool sse_send(struct sse_stream *stream, str frame);
+
+/* Follow the log from `place` on, after what sse_send took has gone. on_lag if the place is not
+ * there. */
+void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place);
+
+/* End the stream in good order. on_close is not called. */
+void sse_close(struct sse_stream *stream);
+
+#endif

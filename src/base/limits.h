@@ -17,24 +17,76 @@ enum {
     HTTP_TRAILER_BYTES_MAX = 4 * 1024, /* 431 beyond */
 
     /* HTTP connections. */
-    HTTP_HEAD_MS_MAX = 10 * 1000,        /* first byte to end of head: 408 */
-    HTTP_BODY_IDLE_MS_MAX = 30 * 1000,   /* without a byte of the body: 408 */
-    HTTP_IDLE_MS_MAX = 75 * 1000,        /* kept alive between requests */
+    HTTP_HEAD_MS_MAX = 10 * 1000,      /* first byte to end of head: 408 */
+    HTTP_BODY_IDLE_MS_MAX = 30 * 1000, /* without a byte of the body: 408 */
+    HTTP_BODY_RATE_MIN = 512,     /* bytes a second a body must keep up after those 30 s: 408 */
+    HTTP_IDLE_MS_MAX = 75 * 1000, /* kept alive between requests */
     HTTP_WRITE_STALL_MS_MAX = 30 * 1000, /* a reader that takes no byte is cut */
     HTTP_LINGER_MS_MAX = 2 * 1000, /* reading on after an error answer, so that no reset eats it */
     HTTP_LINGER_BYTES_MAX = 64 * 1024,
-    HTTP_AHEAD_BYTES_MAX = 16 * 1024, /* pipelined bytes held while a request is answered */
-    HTTP_PIPELINE_MAX = 64,           /* answers in one turn of the loop before others get theirs */
+    HTTP_AHEAD_BYTES_MAX =
+        128 * 1024,                  /* pipelined bytes that wait: what one or two reads brought */
+    HTTP_CORK_BYTES_MAX = 64 * 1024, /* answers to pipelined requests collected for one write */
+    HTTP_ANSWER_BYTES_MAX = 64 * 1024 * 1024,
+
+    /* HTTP client: what a server may make us hold. */
+    CLIENT_REQUESTS_MAX = 4096,       /* open at a time; each holds a descriptor */
+    CLIENT_IDLE_CONNECTIONS_MAX = 64, /* kept for the next request */
+    CLIENT_URL_BYTES_MAX = 16 * 1024, /* signed URLs reach 2 KiB */
+    CLIENT_FIELDS_MAX = 200,          /* of an answer, and of a request */
+    CLIENT_HEAD_BYTES_MAX = 64 * 1024, /* of an answer; large sites send 10 KiB */
+    CLIENT_BODY_BYTES_MAX = 64 * 1024 * 1024, /* of an answer, unless the caller says otherwise */
+    CLIENT_CONNECT_MS_MAX = 10 * 1000,
+    CLIENT_FIRST_BYTE_MS_MAX = 60 * 1000, /* a large model thinks before its first token */
+    CLIENT_IDLE_MS_MAX = 60 * 1000,
 
     /* JSON. */
-    JSON_DEPTH_MAX = 64, /* deeper is an attack: our own documents stay under 20 */
+    JSON_DEPTH_MAX = 64,           /* deeper is an attack: our own documents stay under 20 */
+    JSON_VALUES_MAX = 1000 * 1000, /* each takes 80 bytes of arena, and 2 of a hostile source */
+    JSON_F64_BYTES_MAX = 512,      /* a number as text; no double needs more than 25 */
 
     /* Event streams. */
     SSE_KEEPALIVE_MS = 15 * 1000,        /* proxies drop silence at 30 to 60 s */
+    SSE_SEGMENT_BYTES_MIN = 4 * 1024,    /* the first piece of a log */
     SSE_SEGMENT_BYTES = 64 * 1024,       /* one piece of a shared log */
     SSE_PRIVATE_BYTES_MAX = 256 * 1024,  /* catch-up bytes waiting for one reader */
     SSE_LOG_BYTES_MAX = 4 * 1024 * 1024, /* kept in memory per log; a reader behind it catches up
                                             from the store */
+
+    /* Configuration and command line. */
+    YAML_BYTES_MAX = 1024 * 1024,        /* a configuration file; ours stay under 10 KiB */
+    YAML_DEPTH_MAX = 16,                 /* the deepest key we know is at 2 */
+    YAML_NODES_MAX = 10 * 1000,          /* keeps the search for duplicate keys short */
+    CONFIG_TEXT_BYTES_MAX = 4095,        /* one value: a path is the longest kind */
+    CONFIG_LIST_MAX = 100,               /* items of one list */
+    CONFIG_WARNINGS_MAX = 32,            /* nobody reads more */
+    CONFIG_SECRET_BYTES_MAX = 256,       /* an API key of the operator's choice */
+    CONFIG_SECRET_FILE_BYTES_MAX = 1024, /* the same with its newline, and room for a clear error */
+    COMMAND_FLAG_VALUES_MAX = 16,        /* one flag given many times */
+    COMMAND_TEXT_BYTES_MAX = 256,        /* one value of a command's own flag */
+
+    /* Log lines. */
+    LOG_LINE_BYTES_MAX = 4096, /* PIPE_BUF: a pipe takes that much whole, never mixed with others */
+    LOG_LINE_BYTES_MIN = 128,  /* time, level and an end always fit */
+
+    /* The store. */
+    STORE_BATCH_JOBS_MAX = 512,       /* jobs in one transaction: bounds how long one waits */
+    STORE_QUEUE_JOBS_MAX = 64 * 1024, /* waiting jobs; more are refused as overload */
+    STORE_READERS = 2,                /* threads that read */
+    STORE_STMTS_MAX = 512,            /* prepared statements of a connection; power of two */
+    STORE_STACK_BYTES = 512 * 1024,   /* of a store thread; a job needs a few KiB */
+    STORE_CACHE_KIB = 2000,           /* page cache of a connection, grown on demand */
+    STORE_BUSY_MS_MAX = 500,          /* waiting for a lock in the database file */
+    STORE_WAL_PAGES = 1000,           /* 4 MiB of log: time to copy it into the database */
+    STORE_WAL_PAGES_HIGH = 16 * 1000, /* readers kept it from starting anew: wait for them */
+    STORE_WAL_BYTES_KEPT = 16 * 1024 * 1024, /* a larger log file is cut when it starts anew */
+    SECRET_FILE_BYTES_MAX = 4 * 1024,        /* FERMATA_SECRET_FILE */
+    KEYS_MAX = 10 * 1000,                    /* active API keys: all of them are held in memory */
+    KEY_NAME_BYTES_MAX = 128,                /* a label for people */
+    USER_BYTES_MAX = 128,                    /* a user's name; an e-mail address fits */
+    SESSIONS_EXPIRE_MAX = 1000,              /* rows removed by one job */
+    SETTING_NAME_BYTES_MAX = 128,            /* scope or name of a setting */
+    SETTING_VALUE_BYTES_MAX = 64 * 1024,     /* a prompt is the longest kind */
 
     /* Shutdown: open answers get this long, then connections are cut. */
     SHUTDOWN_MS_MAX = 3 * 1000,

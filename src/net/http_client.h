@@ -4,11 +4,13 @@
  *
  * A request streams: on_head once, on_body any number of times, on_done exactly once, all on the
  * loop thread, never from inside client_send. Connections are kept and shared. TLS is always
- * verified. Redirects are not followed. Only http and https.
+ * verified, 1.2 or later. Redirects are not followed, cookies not kept, bodies not decompressed.
+ * Only http and https. The process must ignore SIGPIPE.
  */
 #ifndef NET_HTTP_CLIENT_H
 #define NET_HTTP_CLIENT_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -17,18 +19,24 @@ struct client;
 struct client_request;
 
 struct client *client_new(struct loop *loop);
-void client_free(struct client *client); /* open requests end with ERR_CANCELLED first */
+
+/* Open requests end with on_done(ERR_CANCELLED) first; it must not send again then. Not from
+ * inside a callback of this client's requests. NULL is fine. */
+void client_free(struct client *client);
 
 struct client_header {
     const char *name, *value;
 };
 
 struct client_ops {
-    /* The final status (not 1xx). Header values are reached with client_header_get. */
+    /* The final status (not 1xx). Header values are reached with client_header_get. May be NULL. */
     void (*on_head)(void *arg, struct client_request *request, int status);
+    /* A piece of the body, borrowed until it returns. May be NULL. */
     void (*on_body)(void *arg, str bytes);
     /* e == OK: the answer is complete, byte for byte as the server announced it. Otherwise reason
-     * says what happened, for a person, without credentials. The request is gone after this
+     * says what happened, for a person, without credentials: ERR_INVALID_FIELD (the options cannot
+     * be sent), ERR_TIMEOUT, ERR_TOO_LARGE, ERR_NETWORK, ERR_FORBIDDEN_HOST, ERR_CONFIG (ca_file),
+     * ERR_BUSY (too many open), ERR_CANCELLED (client_free). The request is gone after this
      * returns. */
     void (*on_done)(void *arg, enum err e, const struct fault *reason);
 };
@@ -41,23 +49,36 @@ struct client_options {
     str body;                /* copied */
     const char *proxy;       /* NULL: from the environment (https_proxy, no_proxy), "" : none */
     const char *ca_file;     /* NULL: the system's */
-    const char *unix_path;   /* talk to this Unix socket instead of the URL's host */
-    msec connect_ms;         /* 0 = 10 s */
+    const char *unix_path;   /* talk to this Unix socket instead of the URL's host; no proxy */
+    bool once;               /* never send it twice: not even when a kept connection turns out to be
+                                closed by the server, which otherwise is tried again on a new one */
+    bool public_only;        /* for URLs chosen by a model or a user: connect to public addresses
+                                only, checked after the name is resolved; no environment proxy */
+    msec connect_ms;         /* name, connection, TLS and proxy tunnel together; 0 = 10 s */
     msec first_byte_ms;      /* request sent to first byte of the answer; 0 = 60 s */
     msec idle_ms;            /* without a byte of the answer; 0 = 60 s */
     msec total_ms;           /* 0 = none */
     uint64_t body_bytes_max; /* of the answer; 0 = 64 MiB */
 };
 
-/* Start a request. Everything in options is copied. Never fails here: failure is an on_done. */
+/* Start a request. Everything in options is copied; ops must outlive the request. Never fails
+ * here: failure is an on_done. May be called from any callback. */
 struct client_request *client_send(struct client *client, const struct client_options *options,
                                    const struct client_ops *ops, void *arg);
 
-/* Value of an answer's header by name, "" when absent; valid from on_head to on_done. */
+/* Value of an answer's first header of that name, "" when absent; valid from on_head to on_done. */
 str client_header_get(const struct client_request *request, str name);
 
-/* Stop: on_done is not called, the request is gone. Not from inside its own callbacks' client_free.
- */
+/* Stop: no callback of this request comes any more, on_done neither, and the pointer is gone; arg
+ * may be freed at once. The connection closes at the end of this turn of the loop. May be called
+ * from any callback, also from the request's own on_head and on_body; inside its own on_done it
+ * does nothing. */
 void client_cancel(struct client_request *request);
+
+/* For the command line: send, and wait on a loop of its own until the answer is complete. Its body
+ * is appended to `body`, whose maximum bounds it (or options->body_bytes_max, if smaller). On
+ * failure *ret_status and body are as before. */
+enum err client_call(const struct client_options *options, int *ret_status, struct buf *body,
+                     struct fault *reterr) MUST_USE;
 
 #endif

@@ -22,12 +22,12 @@ struct http_server;
 struct http_conn;
 
 struct http_request {
-    const struct http_head *head; /* valid until the request is answered */
-    str body;                     /* whole; likewise */
-    struct arena arena;           /* freed when answered */
+    const struct http_head *head; /* for on_head and on_request only: copy what is needed later */
     const char *peer;             /* address of the socket's other end; likewise */
     bool peer_loopback;
-    uint64_t number;        /* unique in this process */
+    str body;               /* whole, until the request is answered */
+    struct arena arena;     /* likewise */
+    char id[32];            /* X-Request-Id of the answer */
     void *user;             /* the handler's own */
     struct http_conn *conn; /* private; NULL once the client has gone */
 };
@@ -37,8 +37,9 @@ struct http_answer {
     const char *content_type; /* NULL when there is no body */
     const struct http_field *fields;
     size_t field_count;
-    str body;   /* needed only during the call */
-    bool close; /* end the connection after it */
+    str body;         /* needed only during the call, unless: */
+    bool body_static; /* the body lives as long as the process, so it is never copied */
+    bool close;       /* end the connection after it */
 };
 
 struct http_handler {

@@ -23,7 +23,7 @@ void loop_stop(struct loop *loop);
 
 msec loop_now(const struct loop *loop); /* steady time, read once per turn of the loop */
 
-/* Run fn(arg) on the loop thread soon. From any thread; in order for one caller. */
+/* Run task->fn on the loop thread soon. From any thread; in order for one caller. */
 struct loop_task {
     struct loop_task *next;
     void (*fn)(struct loop_task *task);
@@ -91,18 +91,19 @@ void sock_setup(struct sock *sock, const struct sock_ops *ops, void *arg);
 void sock_read_start(struct sock *sock);
 void sock_read_stop(struct sock *sock);
 
-/* Write as much as the kernel takes now, of up to SOCK_PIECES_MAX pieces. Returns the bytes taken,
- * 0 if the socket is full (then call sock_wait), or -1 if the connection is broken. */
+/* Write what the kernel takes now, of up to SOCK_PIECES_MAX pieces. Returns the bytes taken, 0 if
+ * the socket is full or a sock_write is under way, -1 if the connection is broken. */
 enum { SOCK_PIECES_MAX = 16 };
 ptrdiff_t sock_try(struct sock *sock, const str *pieces, size_t count);
 
-/* Hand over bytes that must outlive the call (the caller keeps them until on_writable): the loop
- * writes them when it can. One at a time. */
+/* Hand over bytes that stay where they are until on_writable or sock_close: the loop writes them
+ * when it can. One at a time. */
 void sock_write(struct sock *sock, const str *pieces, size_t count);
 
-void sock_shutdown(struct sock *sock); /* no more from us; the peer may still send */
-void sock_close(struct sock *sock);    /* no callback comes after this */
-void sock_reset(struct sock *sock);    /* close and drop unsent bytes: RST */
+size_t sock_pending(const struct sock *sock); /* bytes of a sock_write that have not gone yet */
+void sock_shutdown(struct sock *sock);        /* no more from us; the peer may still send */
+void sock_close(struct sock *sock);           /* no callback comes after this */
+void sock_reset(struct sock *sock);           /* close and drop unsent bytes: RST */
 
 /* "127.0.0.1" or "::1", NUL-terminated; "unix" on a Unix socket. */
 const char *sock_peer(const struct sock *sock);

@@ -29,6 +29,7 @@ void sse_log_append(struct sse_log *log, str frame);
 /* The place behind the last frame. */
 uint64_t sse_log_end(const struct sse_log *log);
 
+/* A callback may do anything to its own stream, nothing to others of the same log. */
 struct sse_ops {
     void (*on_lag)(void *arg);   /* its place has left the log; it is detached now */
     void (*on_drain)(void *arg); /* what sse_send took has all been written; may be NULL */
@@ -48,7 +49,8 @@ bool sse_send(struct sse_stream *stream, str frame);
  * there. */
 void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place);
 
-/* End the stream in good order. on_close is not called. */
+/* End the stream in good order, once its reader has what the log holds now. No callback comes after
+ * this. */
 void sse_close(struct sse_stream *stream);
 
 #endif

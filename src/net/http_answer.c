@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The writing half of a connection: answers, their heads, and the long answers of streams.
+ *
+ * An answer is built in `out` and offered to the socket at once; only what it does not take is
+ * kept. Answers to pipelined requests are collected while conn_process runs and leave in one write.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/http_conn.h"
+#include "net/http_int.h"
+#include "net/problem.h"
+
+void conn_return_buf(struct http_server *server, struct buf *b)
+{
+    buf_clear(b);
+    if (server->spare.cap == 0 && b->cap <= HTTP_CORK_BYTES_MAX) {
+        server->spare = *b;
+        buf_init(b, HTTP_ANSWER_BYTES_MAX);
+    } else {
+        buf_done(b);
+    }
+}
+
+void conn_borrow_out(struct http_conn *conn)
+{
+    if (conn->out.cap) return;
+    conn->out = conn->server->spare;
+    buf_init(&conn->server->spare, HTTP_ANSWER_BYTES_MAX);
+}
+
+/* ---- writing ---- */
+
+/* All of the answer is with the kernel. */
+static void conn_flushed(struct http_conn *conn)
+{
+    if (conn->peer_ended && conn_reads(conn)) conn_close(conn);
+    if (conn->state != CONN_FLUSHING)
+        return; /* a 100 Continue, a stream's head, collected answers */
+    if (!conn->keep_alive || conn->peer_ended || conn->server->stopping) {
+        conn_linger(conn);
+        return;
+    }
+    conn->state = CONN_IDLE;
+    conn_wait(conn, SPAN_IDLE);
+    if (conn->processing) return;
+    sock_read_start(conn->sock);
+    if (conn->ahead.len) conn_process(conn, STR_EMPTY);
+}
+
+/* Write `out` and `tail`; what the socket does not take now, it takes when it can. */
+void conn_flush(struct http_conn *conn)
+{
+    if (conn->writing) return; /* on_writable comes back here */
+    str pieces[2] = {buf_str(&conn->out), conn->tail};
+    size_t total = pieces[0].len + pieces[1].len;
+    ptrdiff_t taken = sock_try(conn->sock, pieces, 2);
+    if (taken < 0) {
+        conn_close(conn);
+        return;
+    }
+    conn->tail = STR_EMPTY;
+    if ((size_t)taken == total) {
+        conn_return_buf(conn->server, &conn->out);
+        conn_flushed(conn);
+        return;
+    }
+    size_t of_out = (size_t)taken < pieces[0].len ? (size_t)taken : pieces[0].len;
+    pieces[0] = str_drop(pieces[0], of_out);
+    pieces[1] = str_drop(pieces[1], (size_t)taken - of_out);
+    conn->sending = conn->out;
+    buf_init(&conn->out, HTTP_ANSWER_BYTES_MAX);
+    conn->writing = true;
+    sock_write(conn->sock, pieces, 2);
+    conn->pending = sock_pending(conn->sock);
+    conn_wait(conn, SPAN_STALL);
+}
+
+void conn_on_writable(void *arg, bool failed)
+{
+    struct http_conn *conn = arg;
+    if (failed) {
+        conn_close(conn);
+        return;
+    }
+    conn->writing = false;
+    conn_return_buf(conn->server, &conn->sending);
+    deadline_clear(&conn->deadline);
+    if (conn->state == CONN_STREAM) {
+        conn_wait(conn, SPAN_QUIET);
+        conn->stream->on_writable(conn->stream_arg);
+        return;
+    }
+    if (conn->state == CONN_IDLE) conn_wait(conn, SPAN_IDLE);
+    if (conn->state == CONN_HEAD) conn_wait(conn, SPAN_HEAD);
+    if (conn->state == CONN_BODY) conn_wait(conn, SPAN_BODY);
+    conn_flush(conn);
+}
+
+static const char *phrase(int status)
+{
+    static const struct {
+        int status;
+        const char *phrase;
+    } rows[] = {
+        {101, "Switching Protocols"},
+        {200, "OK"},
+        {201, "Created"},
+        {202, "Accepted"},
+        {204, "No Content"},
+        {206, "Partial Content"},
+        {304, "Not Modified"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].status == status) return rows[i].phrase;
+    for (int e = 0; e < ERR_COUNT; e++)
+        if (err_status((enum err)e) == status) return err_title((enum err)e);
+    return "Status";
+}
+
+static const char *server_date(struct http_server *server)
+{
+    msec second = loop_now(server->loop) / 1000;
+    if (second != server->date_at) {
+        server->date_at = second;
+        clock_http_date(clock_wall(&clock_system), server->date);
+    }
+    return server->date;
+}
+
+static void put(struct buf *out, const char *name, str value)
+{
+    buf_append(out, str_c(name));
+    buf_append(out, value);
+    buf_append(out, STR("\r\n"));
+}
+
+/* Head of an answer, up to but without the empty line. The version is always ours (RFC 9110, 6.2).
+ */
+static void put_head(struct http_conn *conn, int status, const char *content_type,
+                     const struct http_field *fields, size_t field_count)
+{
+    struct http_server *server = conn->server;
+    struct buf *out = &conn->out;
+    buf_append(out, STR("HTTP/1.1 "));
+    buf_u64(out, (uint64_t)status);
+    buf_char(out, ' ');
+    put(out, phrase(status), STR_EMPTY);
+    put(out, "Date: ", str_c(server_date(server)));
+    if (content_type) put(out, "Content-Type: ", str_c(content_type));
+    if (conn->request) put(out, "X-Request-Id: ", str_c(conn->request->public.id));
+    bool cached = false;
+    for (size_t i = 0; i < field_count; i++) {
+        cached = cached || str_eq_nocase(fields[i].name, STR("Cache-Control"));
+        buf_append(out, fields[i].name);
+        put(out, ": ", fields[i].value);
+    }
+    if (!cached) buf_append(out, STR("Cache-Control: no-store\r\n"));
+    if (server->options.common_fields) buf_append(out, str_c(server->options.common_fields));
+    if (!conn->keep_alive)
+        buf_append(out, STR("Connection: close\r\n"));
+    else if (conn->parser.head.minor == 0)
+        buf_append(out, STR("Connection: keep-alive\r\n"));
+}
+
+/* Bytes of the answer are complete in `out` and `tail`: send them, or collect a few pipelined
+ * answers. */
+static void conn_answered(struct http_conn *conn, int status)
+{
+    struct http_server *server = conn->server;
+    if (server->options.handler->on_answered)
+        server->options.handler->on_answered(server->options.ctx,
+                                             conn->request ? &conn->request->public : NULL, status);
+    request_free(TAKE(conn->request));
+    if (conn->keep_alive) http1_next(&conn->parser);
+    conn->served = true;
+    conn->state = CONN_FLUSHING;
+    deadline_clear(&conn->deadline);
+
+    bool more = conn->processing && conn->keep_alive && conn->tail.len == 0 &&
+                conn->out.len < HTTP_CORK_BYTES_MAX && !conn->peer_ended && !server->stopping;
+    if (more)
+        conn->state = CONN_IDLE; /* conn_process flushes */
+    else
+        conn_flush(conn);
+}
+
+static bool has_content(int status)
+{
+    return status >= 200 && status != 204 && status != 304;
+}
+
+static void conn_answer(struct http_conn *conn, const struct http_answer *answer)
+{
+    conn->keep_alive = conn->keep_alive && !answer->close && !conn->server->stopping;
+    conn_borrow_out(conn);
+    put_head(conn, answer->status, answer->content_type, answer->fields, answer->field_count);
+    if (has_content(answer->status)) {
+        buf_append(&conn->out, STR("Content-Length: "));
+        buf_u64(&conn->out, answer->body.len);
+        buf_append(&conn->out, STR("\r\n"));
+    }
+    buf_append(&conn->out, STR("\r\n"));
+    bool body = has_content(answer->status) && !conn->head_only;
+    if (body && answer->body_static && answer->body.len > 4096)
+        conn->tail = answer->body;
+    else if (body)
+        buf_append(&conn->out, answer->body);
+    if (conn->out.full) { /* larger than any answer may be: the handler's mistake, seen as a cut
+                             answer */
+        conn_close(conn);
+        return;
+    }
+    conn_answered(conn, answer->status);
+}
+
+/* A refusal is the end of the connection unless the request was read to its end. */
+void conn_refuse(struct http_conn *conn, enum err e, const struct fault *why, bool close)
+{
+    if (!conn->request) conn->head_only = false; /* of the request before */
+    struct buf body;
+    buf_init(&body, 4096);
+    problem_write(&body, e, why);
+    struct http_field retry = {STR("Retry-After"), STR("1")};
+    conn_answer(conn, &(struct http_answer){
+                          .status = err_status(e),
+                          .content_type = PROBLEM_TYPE,
+                          .fields = &retry,
+                          .field_count = e == ERR_RATE_LIMITED || e == ERR_SHUTTING_DOWN,
+                          .body = buf_str(&body),
+                          .close = close,
+                      });
+    buf_done(&body);
+}
+
+/* ---- the handler's side ---- */
+
+/* The request's connection, ready to be answered; NULL, and the request freed, if the client has
+ * gone. */
+static struct http_conn *conn_of(struct http_request *public)
+{
+    struct request *request = CONTAINER(public, struct request, public);
+    struct http_conn *conn = public->conn;
+    if (conn) {
+        assert(conn->state == CONN_HANDLING && conn->request == request);
+        return conn;
+    }
+    request_free(request);
+    return NULL;
+}
+
+void http_answer(struct http_request *request, const struct http_answer *answer)
+{
+    struct http_conn *conn = conn_of(request);
+    if (conn) conn_answer(conn, answer);
+}
+
+void http_answer_error_with(struct http_request *request, enum err e, const struct fault *why,
+                            const struct http_field *fields, size_t field_count)
+{
+    struct buf body;
+    buf_init(&body, 4096);
+    problem_write(&body, e, why);
+    http_answer(request, &(struct http_answer){
+                             .status = err_status(e),
+                             .content_type = PROBLEM_TYPE,
+                             .fields = fields,
+                             .field_count = field_count,
+                             .body = buf_str(&body),
+                         });
+    buf_done(&body);
+}
+
+void http_answer_error(struct http_request *request, enum err e, const struct fault *why)
+{
+    http_answer_error_with(request, e, why, NULL, 0);
+}
+
+bool http_gone(const struct http_request *request)
+{
+    return !request->conn;
+}
+
+/* ---- streams ---- */
+
+struct http_conn *http_stream(struct http_request *request, const struct http_field *fields,
+                              size_t field_count, const struct http_stream_ops *ops, void *arg,
+                              bool *ret_framed)
+{
+    struct http_conn *conn = conn_of(request);
+    if (!conn) return NULL;
+
+    conn->framed = conn->parser.head.minor > 0;
+    conn->keep_alive = conn->keep_alive && conn->framed && !conn->server->stopping;
+    conn_borrow_out(conn);
+    put_head(conn, 200, NULL, fields, field_count);
+    if (conn->framed) buf_append(&conn->out, STR("Transfer-Encoding: chunked\r\n"));
+    buf_append(&conn->out, STR("\r\n"));
+
+    const struct http_server_options *options = &conn->server->options;
+    if (options->handler->on_answered) options->handler->on_answered(options->ctx, request, 200);
+    request_free(TAKE(conn->request));
+    http1_next(&conn->parser);
+    conn->served = true;
+    conn->state = CONN_STREAM;
+    conn->stream = ops;
+    conn->stream_arg = arg;
+    conn_wait(conn, SPAN_QUIET);
+    *ret_framed = conn->framed;
+    if (!conn->processing) conn_flush(conn);
+    return conn;
+}
+
+ptrdiff_t http_stream_try(struct http_conn *conn, const str *pieces, size_t count)
+{
+    if (conn->state == CONN_CLOSED) return -1;
+    if (conn->out.len) conn_flush(conn); /* the head goes first */
+    if (conn->state == CONN_CLOSED) return -1;
+    if (conn->writing) return 0;
+    ptrdiff_t taken = sock_try(conn->sock, pieces, count);
+    if (taken > 0) conn_wait(conn, SPAN_QUIET);
+    if (taken < 0) conn_close(conn);
+    return taken;
+}
+
+bool http_stream_wait(struct http_conn *conn, const str *pieces, size_t count)
+{
+    if (conn->state == CONN_CLOSED || conn->writing) return false;
+    conn->writing = true;
+    sock_write(conn->sock, pieces, count);
+    conn->pending = sock_pending(conn->sock);
+    conn_wait(conn, SPAN_STALL);
+    return true;
+}
+
+void http_stream_end(struct http_conn *conn)
+{
+    conn->stream = NULL;
+    if (conn->state == CONN_CLOSED) return;
+    conn_borrow_out(conn);
+    if (conn->framed) buf_append(&conn->out, STR("0\r\n\r\n"));
+    conn->state = CONN_FLUSHING;
+    if (!conn->writing) deadline_clear(&conn->deadline);
+    conn_flush(conn);
+}
+
+void http_stream_cut(struct http_conn *conn)
+{
+    conn->stream = NULL;
+    conn_close(conn);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside net/ only: a server's connection, shared by http_server.c (life and reading) and
+ * http_answer.c (writing). The states and invariants are described at the top of http_server.c.
+ */
+#ifndef NET_HTTP_CONN_H
+#define NET_HTTP_CONN_H
+
+#include "base/clock.h"
+#include "net/http_server.h"
+#include "net/loop.h"
+
+struct http_stream_ops;
+
+enum conn_state {
+    CONN_IDLE,
+    CONN_HEAD,
+    CONN_BODY,
+    CONN_HANDLING,
+    CONN_FLUSHING,
+    CONN_STREAM,
+    CONN_LINGER,
+    CONN_CLOSED, /* unlinked; freed at the end of this turn */
+};
+
+/* One deadline list for each span of time. */
+enum span { SPAN_HEAD, SPAN_BODY, SPAN_IDLE, SPAN_STALL, SPAN_LINGER, SPAN_QUIET, SPAN_COUNT };
+
+struct http_server {
+    struct loop *loop;
+    struct http_server_options options;
+    struct deadlines deadlines[SPAN_COUNT];
+    struct http_conn *conns;
+    size_t conn_count;
+    struct http_conn *dead; /* closed in this turn */
+    struct loop_defer reap;
+    struct buf spare; /* the answer buffer of whoever writes now */
+    uint64_t requests;
+    char id_prefix[9];
+    char date[HTTP_DATE_BYTES];
+    msec date_at; /* when `date` was made, in whole seconds of the loop's clock */
+    bool stopping;
+    struct timer *stop_timer;
+    void (*on_stopped)(void *arg);
+    void *on_stopped_arg;
+};
+
+struct http_conn {
+    struct http_server *server;
+    struct sock *sock;
+    struct http_conn *prev, *next;
+    struct deadline deadline;
+    enum conn_state state;
+    bool processing; /* conn_process is on the stack */
+    bool writing;    /* the socket has `sending` */
+    bool keep_alive; /* after the answer under way */
+    bool peer_ended; /* half-closed: answer what is here, then close */
+    bool served;     /* has had a request */
+    bool head_only;  /* the request was HEAD */
+    bool framed;     /* the stream needs chunk framing */
+    struct http1 parser;
+    struct request *request; /* being read or handled */
+    struct buf out, sending;
+    str tail;         /* static bytes behind `out` */
+    struct buf ahead; /* pipelined bytes that have to wait */
+    size_t
+        pending; /* unwritten bytes when last looked at, to tell a slow reader from a stopped one */
+    size_t lingered;
+    msec body_began;
+    const struct http_stream_ops *stream;
+    void *stream_arg;
+};
+
+/* A request and what only this file needs of it. */
+struct request {
+    struct http_request public;
+    struct buf body;
+};
+
+/* http_server.c */
+void conn_wait(struct http_conn *conn, enum span span);
+bool conn_reads(const struct http_conn *conn); /* does it take part of a request now? */
+void conn_process(struct http_conn *conn, str input);
+void conn_close(struct http_conn *conn);
+void conn_linger(struct http_conn *conn);
+void request_free(struct request *request);
+
+/* http_answer.c */
+void conn_flush(struct http_conn *conn);
+void conn_refuse(struct http_conn *conn, enum err e, const struct fault *why, bool close);
+void conn_return_buf(struct http_server *server, struct buf *b);
+void conn_borrow_out(struct http_conn *conn);
+void conn_on_writable(void *conn, bool failed);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside net/ only: what a long answer (an event stream) needs of its connection.
+ *
+ * A stream writes with http_stream_try; when the socket took less than it was given,
+ * http_stream_wait hands over the rest, which must stay in place until on_writable. The connection
+ * watches the two times: waiting too long for a reader cuts it, and a quiet stream gets on_quiet
+ * every SSE_KEEPALIVE_MS.
+ */
+#ifndef NET_HTTP_INT_H
+#define NET_HTTP_INT_H
+
+#include "net/http_server.h"
+
+struct http_stream_ops {
+    void (*on_writable)(void *arg); /* what http_stream_wait got has gone */
+    void (*on_quiet)(void *arg);    /* nothing written for a while: send a sign of life */
+    void (*on_stop)(void *arg);     /* the server stops: end the stream */
+    void (*on_closed)(void *arg);   /* the connection has gone; last call */
+};
+
+/* Send the head of a streamed answer. NULL, and the request is gone, if its client has left.
+ * *ret_framed tells whether the bytes of the body need chunk framing (HTTP/1.1) or none (1.0). */
+struct http_conn *http_stream(struct http_request *request, const struct http_field *fields,
+                              size_t field_count, const struct http_stream_ops *ops, void *arg,
+                              bool *ret_framed);
+
+/* Bytes taken, or -1 when the connection broke: on_closed follows at the end of the turn. */
+ptrdiff_t http_stream_try(struct http_conn *conn, const str *pieces, size_t count);
+
+/* Hand over what http_stream_try did not take. False: not now, try again at on_writable (the head
+ * of the answer is still on its way) or never (the connection broke). */
+bool http_stream_wait(struct http_conn *conn, const str *pieces, size_t count);
+
+/* End the answer: the last chunk, then the next request or the end of the connection. No callbacks
+ * after. */
+void http_stream_end(struct http_conn *conn);
+
+/* Break the answer off, so that the client sees that it is not whole. No callbacks after. */
+void http_stream_cut(struct http_conn *conn);
+
+#endif

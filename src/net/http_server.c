@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HTTP/1.1 connections around the parser of http1.c.
+ *
+ *            first byte        head                end                 answer
+ *   IDLE ───────────────▶ HEAD ─────▶ BODY ─────────────▶ HANDLING ──────────▶ FLUSHING
+ *    ▲                     │ refused   │ refused             │ http_stream        │   │
+ *    │                     ▼           ▼                     ▼                    │   │ close
+ * wanted │                  FLUSHING, then close              STREAM ── end ──────────┘   ▼
+ *    └──────────────────────────── all written, kept alive ───────────────────┘   LINGER ─▶ gone
+ *
+ * Invariants:
+ * 1. One request of a connection is with the handler at a time; bytes behind it wait in `ahead`, at
+ * most what one read brought, and reading stops until they are used.
+ * 2. Each connection is in at most one deadline list: that of its unwritten bytes, else of its
+ * state.
+ * 3. Answers are built in `out`, borrowed from the server's spare buffer, so an idle connection
+ * owns no memory but itself. What the socket does not take at once moves to `sending` and stays in
+ * place there.
+ * 4. A request with the handler knows its connection, and the connection its request; whichever
+ * goes first clears the other's pointer.
+ * 5. After a refusal the connection is never parsed again: it is written out, shut down, drained a
+ * little so that no reset eats the answer, and closed.
+ * 6. A connection is never freed while its own code is on the stack: conn_close marks and unlinks
+ * it, and it is freed, and its stream told, at the end of the turn.
+ */
+#include "net/http_server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crypto.h"
+#include "net/http_conn.h"
+#include "net/http_int.h"
+
+void conn_wait(struct http_conn *conn, enum span span)
+{
+    deadline_set(&conn->server->deadlines[span], &conn->deadline);
+}
+
+/* Does the connection take part of a request now? */
+bool conn_reads(const struct http_conn *conn)
+{
+    return conn->state == CONN_IDLE || conn->state == CONN_HEAD || conn->state == CONN_BODY;
+}
+
+/* ---- birth and death ---- */
+
+void request_free(struct request *request)
+{
+    if (!request) return;
+    arena_done(&request->public.arena);
+    buf_done(&request->body);
+    free(request);
+}
+
+/* The handler has it: it stays alive, without a connection. Otherwise it goes. */
+static void request_leave(struct http_conn *conn)
+{
+    struct request *request = TAKE(conn->request);
+    if (!request) return;
+    request->public.conn = NULL;
+    request->public.head = NULL;
+    request->public.peer = "gone";
+    if (conn->state != CONN_HANDLING) request_free(request);
+}
+
+static void server_stopped(struct http_server *server)
+{
+    timer_free(server->stop_timer);
+    server->stop_timer = NULL;
+    void (*on_stopped)(void *arg) = TAKE(server->on_stopped);
+    if (on_stopped) on_stopped(server->on_stopped_arg);
+}
+
+static void reap(struct loop_defer *defer)
+{
+    struct http_server *server = CONTAINER(defer, struct http_server, reap);
+    while (server->dead) {
+        struct http_conn *conn = server->dead;
+        server->dead = conn->next;
+        const struct http_stream_ops *stream = conn->stream;
+        void *arg = conn->stream_arg;
+        free(conn);
+        if (stream) stream->on_closed(arg);
+    }
+    if (server->stopping && server->conn_count == 0) server_stopped(server);
+}
+
+/* Gone at once, whatever the state; the memory stays until the end of this turn. */
+void conn_close(struct http_conn *conn)
+{
+    if (conn->state == CONN_CLOSED) return;
+    struct http_server *server = conn->server;
+    deadline_clear(&conn->deadline);
+    request_leave(conn);
+    conn->state = CONN_CLOSED;
+    sock_close(conn->sock);
+    http1_done(&conn->parser);
+    buf_done(&conn->ahead);
+    buf_done(&conn->sending);
+    conn_return_buf(server, &conn->out);
+
+    *(conn->prev ? &conn->prev->next : &server->conns) = conn->next;
+    if (conn->next) conn->next->prev = conn->prev;
+    server->conn_count--;
+    conn->next = server->dead;
+    server->dead = conn;
+    loop_defer(server->loop, &server->reap);
+}
+
+/* A reader that does not read: drop what the kernel still holds for it, too. */
+static void conn_cut(struct http_conn *conn)
+{
+    if (conn->state != CONN_CLOSED) sock_reset(conn->sock);
+    conn_close(conn);
+}
+
+/* Everything is written and nothing more will come from us: say so, then read on for a moment. */
+void conn_linger(struct http_conn *conn)
+{
+    conn->state = CONN_LINGER;
+    buf_done(&conn->ahead);
+    if (conn->peer_ended) {
+        conn_close(conn);
+        return;
+    }
+    sock_shutdown(conn->sock);
+    sock_read_start(conn->sock);
+    conn_wait(conn, SPAN_LINGER);
+}
+
+/* ---- reading ---- */
+
+static void on_head(struct http_conn *conn)
+{
+    struct http_server *server = conn->server;
+    const struct http_head *head = &conn->parser.head;
+    conn->keep_alive = head->keep_alive;
+    conn->head_only = head->method == HTTP_HEAD;
+
+    struct request *request = calloc(1, sizeof *request);
+    if (!request) abort();
+    conn->request = request;
+    request->public.head = head;
+    request->public.peer = sock_peer(conn->sock);
+    request->public.peer_loopback = sock_peer_loopback(conn->sock);
+    request->public.conn = conn;
+    arena_init(&request->public.arena);
+    snprintf(request->public.id, sizeof request->public.id, "%s-%llx", server->id_prefix,
+             (unsigned long long)++server->requests);
+
+    uint64_t body_max = 0;
+    struct fault why = {0};
+    enum err e =
+        server->options.handler->on_head(server->options.ctx, &request->public, &body_max, &why);
+    bool body_comes = head->chunked || head->length > 0;
+    if (e) {
+        conn_refuse(conn, e, &why, body_comes);
+        return;
+    }
+    buf_init(&request->body, body_max < SIZE_MAX ? (size_t)body_max : SIZE_MAX);
+    http1_body_max(&conn->parser, body_max);
+    conn->state = CONN_BODY;
+    conn->body_began = loop_now(server->loop);
+    if (!body_comes) return;
+    conn_wait(conn, SPAN_BODY);
+    if (head->expect_continue && (head->chunked || head->length <= body_max)) {
+        conn_borrow_out(conn);
+        buf_append(&conn->out, STR("HTTP/1.1 100 Continue\r\n\r\n"));
+        conn_flush(conn);
+    }
+}
+
+static void on_body(struct http_conn *conn)
+{
+    buf_append(&conn->request->body, conn->parser.piece);
+    msec spent = loop_now(conn->server->loop) - conn->body_began;
+    msec allowed = conn->server->deadlines[SPAN_BODY].span +
+                   (msec)(conn->request->body.len * 1000 / HTTP_BODY_RATE_MIN);
+    if (spent > allowed) {
+        conn_refuse(conn, ERR_TIMEOUT, NULL, true);
+        return;
+    }
+    conn_wait(conn, SPAN_BODY);
+}
+
+static void on_request(struct http_conn *conn)
+{
+    struct http_server *server = conn->server;
+    deadline_clear(&conn->deadline);
+    conn->state = CONN_HANDLING;
+    conn->request->public.body = buf_str(&conn->request->body);
+    server->options.handler->on_request(server->options.ctx, &conn->request->public);
+}
+
+static void on_refused(struct http_conn *conn)
+{
+    struct fault why;
+    enum err e = fault(&why, conn->parser.error, "%s", conn->parser.reason);
+    conn->keep_alive = false;
+    conn_refuse(conn, e, &why, true);
+}
+
+/* Parse and answer until the bytes are used up or the connection waits for something. */
+static void conn_parse(struct http_conn *conn, str *input)
+{
+    while (conn_reads(conn)) {
+        switch (http1_feed(&conn->parser, input)) {
+        case HTTP1_MORE:
+            if (conn->state == CONN_IDLE && http1_started(&conn->parser)) {
+                conn->state = CONN_HEAD;
+                conn_wait(conn, SPAN_HEAD);
+            }
+            return;
+        case HTTP1_HEAD:
+            on_head(conn);
+            break;
+        case HTTP1_BODY:
+            on_body(conn);
+            break;
+        case HTTP1_END:
+            on_request(conn);
+            break;
+        case HTTP1_ERROR:
+            on_refused(conn);
+            break;
+        }
+    }
+}
+
+/* Go on with the bytes that waited, or with new ones. Answers made on the way leave in one write.
+ */
+void conn_process(struct http_conn *conn, str input)
+{
+    struct buf waited = conn->ahead;
+    buf_init(&conn->ahead, waited.max);
+    if (waited.len) input = buf_str(&waited);
+
+    conn->processing = true;
+    conn_parse(conn, &input);
+    conn->processing = false;
+    if (conn->out.len && conn->state != CONN_CLOSED) conn_flush(conn);
+
+    bool keep =
+        conn->state == CONN_HANDLING || conn->state == CONN_FLUSHING || conn->state == CONN_STREAM;
+    if (keep && input.len) {
+        buf_append(&conn->ahead, input);
+        sock_read_stop(conn->sock);
+    }
+    buf_done(&waited);
+}
+
+static void on_read(void *arg, str bytes)
+{
+    struct http_conn *conn = arg;
+    if (conn_reads(conn)) {
+        conn_process(conn, bytes);
+    } else if (conn->state == CONN_LINGER) {
+        conn->lingered += bytes.len;
+        if (conn->lingered > HTTP_LINGER_BYTES_MAX) conn_close(conn);
+    } else {
+        buf_append(&conn->ahead, bytes);
+        sock_read_stop(conn->sock);
+        if (conn->ahead.full) conn_close(conn); /* a broken stream that still sends */
+    }
+}
+
+/* The peer sends no more. A request it sent whole is still answered, unless the connection broke.
+ */
+static void on_end(void *arg, bool clean)
+{
+    struct http_conn *conn = arg;
+    conn->peer_ended = true;
+    bool answering = conn->state == CONN_HANDLING || conn->state == CONN_FLUSHING ||
+                     conn->out.len || conn->writing;
+    if (!clean || !answering || conn->state == CONN_STREAM) conn_close(conn);
+}
+
+static void on_deadline(struct deadline *deadline)
+{
+    struct http_conn *conn = CONTAINER(deadline, struct http_conn, deadline);
+    if (conn->writing) {
+        size_t pending = sock_pending(conn->sock);
+        if (pending >= conn->pending) {
+            conn_cut(conn);
+            return;
+        }
+        conn->pending = pending; /* slow, but alive */
+        conn_wait(conn, SPAN_STALL);
+        return;
+    }
+    switch (conn->state) {
+    case CONN_HEAD:
+    case CONN_BODY:
+        conn->keep_alive = false;
+        conn_refuse(conn, ERR_TIMEOUT, NULL, true);
+        break;
+    case CONN_STREAM:
+        conn_wait(conn, SPAN_QUIET);
+        conn->stream->on_quiet(conn->stream_arg);
+        break;
+    default:
+        conn_close(conn);
+    }
+}
+
+static const struct sock_ops conn_ops = {
+    .on_read = on_read, .on_end = on_end, .on_writable = conn_on_writable};
+
+/* Too many connections: one attempt to say so. */
+static void turn_away(struct sock *sock)
+{
+    static const str answer = STR("HTTP/1.1 429 Too many requests\r\nRetry-After: 1\r\n"
+                                  "Content-Length: 0\r\nConnection: close\r\n\r\n");
+    (void)sock_try(sock, &answer, 1);
+    sock_close(sock);
+}
+
+void http_server_accept(void *arg, struct sock *sock)
+{
+    struct http_server *server = arg;
+    if (server->stopping || server->conn_count >= server->options.connections_max) {
+        turn_away(sock);
+        return;
+    }
+    struct http_conn *conn = calloc(1, sizeof *conn);
+    if (!conn) abort();
+    conn->server = server;
+    conn->sock = sock;
+    http1_init(&conn->parser);
+    buf_init(&conn->out, HTTP_ANSWER_BYTES_MAX);
+    buf_init(&conn->sending, HTTP_ANSWER_BYTES_MAX);
+    buf_init(&conn->ahead, HTTP_AHEAD_BYTES_MAX);
+    conn->next = server->conns;
+    if (conn->next) conn->next->prev = conn;
+    server->conns = conn;
+    server->conn_count++;
+    sock_setup(sock, &conn_ops, conn);
+    conn_wait(conn, SPAN_HEAD); /* a caller who says nothing is not kept for long */
+    sock_read_start(sock);
+}
+
+/* ---- the server ---- */
+
+static msec or_default(msec given, msec normal)
+{
+    return given ? given : normal;
+}
+
+struct http_server *http_server_new(struct loop *loop, const struct http_server_options *options)
+{
+    struct http_server *server = calloc(1, sizeof *server);
+    if (!server) abort();
+    server->loop = loop;
+    server->options = *options;
+    server->date_at = -1;
+    server->reap.fn = reap;
+    buf_init(&server->spare, HTTP_ANSWER_BYTES_MAX);
+    unsigned char random[4];
+    crypto_random(random, sizeof random);
+    crypto_hex((str){(char *)random, sizeof random}, server->id_prefix);
+
+    const msec spans[SPAN_COUNT] = {
+        [SPAN_HEAD] = or_default(options->head_ms, HTTP_HEAD_MS_MAX),
+        [SPAN_BODY] = or_default(options->body_idle_ms, HTTP_BODY_IDLE_MS_MAX),
+        [SPAN_IDLE] = or_default(options->idle_ms, HTTP_IDLE_MS_MAX),
+        [SPAN_STALL] = or_default(options->stall_ms, HTTP_WRITE_STALL_MS_MAX),
+        [SPAN_LINGER] = HTTP_LINGER_MS_MAX,
+        [SPAN_QUIET] = SSE_KEEPALIVE_MS,
+    };
+    for (int i = 0; i < SPAN_COUNT; i++)
+        deadlines_init(&server->deadlines[i], loop, spans[i], on_deadline);
+    return server;
+}
+
+static void on_stop_timeout(void *arg)
+{
+    struct http_server *server = arg;
+    for (struct http_conn *conn = server->conns, *next; conn; conn = next) {
+        next = conn->next;
+        conn_close(conn);
+    }
+}
+
+void http_server_stop(struct http_server *server, void (*on_stopped)(void *arg), void *arg)
+{
+    assert(!server->stopping);
+    server->stopping = true;
+    server->on_stopped = on_stopped;
+    server->on_stopped_arg = arg;
+    server->stop_timer = timer_new(server->loop, on_stop_timeout, server);
+    timer_start(server->stop_timer, SHUTDOWN_MS_MAX);
+    for (struct http_conn *conn = server->conns, *next; conn; conn = next) {
+        next = conn->next; /* closing unlinks only this one */
+        if (conn->state == CONN_STREAM)
+            conn->stream->on_stop(conn->stream_arg);
+        else if (conn_reads(conn) && !conn->writing)
+            conn_close(conn);
+    }
+    loop_defer(server->loop, &server->reap);
+}
+
+void http_server_free(struct http_server *server)
+{
+    if (!server) return;
+    on_stop_timeout(server);
+    loop_defer_cancel(server->loop, &server->reap);
+    server->stopping = false;
+    reap(&server->reap);
+    for (int i = 0; i < SPAN_COUNT; i++) deadlines_done(&server->deadlines[i]);
+    timer_free(server->stop_timer);
+    buf_done(&server->spare);
+    free(server);
+}
+
+size_t http_server_connections(const struct http_server *server)
+{
+    return server->conn_count;
+}

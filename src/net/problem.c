@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Problem documents. Title and status come from the error's row, detail and field from the fault.
+ */
+#include "net/problem.h"
+
+#include <string.h>
+
+#include "base/json.h"
+
+/* A fault's text may quote a client and may have been cut in the middle of a character. */
+static str clean(const char *text, char *copy, size_t size)
+{
+    str s = str_c(text);
+    for (size_t cut = 0; cut < 4 && cut <= s.len; cut++)
+        if (utf8_valid((str){s.p, s.len - cut})) return (str){s.p, s.len - cut};
+    if (s.len > size) s.len = size;
+    for (size_t i = 0; i < s.len; i++) copy[i] = (unsigned char)s.p[i] < 0x80 ? s.p[i] : '?';
+    return (str){copy, s.len};
+}
+
+void problem_write(struct buf *out, enum err e, const struct fault *fault)
+{
+    const char *detail = fault && fault->text[0] ? fault->text : err_title(e);
+    const char *field = fault ? fault->field : "";
+    char copy[sizeof fault->text];
+    char type[64];
+    snprintf(type, sizeof type, "urn:fermata:error:%s", err_code(e));
+
+    struct json_writer w;
+    json_write_begin(&w, out);
+    json_object(&w);
+    json_member(&w, STR("type"), str_c(type));
+    json_member(&w, STR("title"), str_c(err_title(e)));
+    json_key(&w, STR("status"));
+    json_number_u64(&w, (uint64_t)err_status(e));
+    json_member(&w, STR("detail"), clean(detail, copy, sizeof copy));
+    json_member(&w, STR("code"), str_c(err_code(e)));
+    if (field[0]) json_member(&w, STR("field"), clean(field, copy, sizeof copy));
+    json_object_end(&w);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Problem documents (RFC 9457): {"type","title","status","detail","code","field"?}.
+ */
+#ifndef NET_PROBLEM_H
+#define NET_PROBLEM_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define PROBLEM_TYPE "application/problem+json"
+
+/* Append the document of e; `fault` may be NULL. Bytes of a client in its texts are made harmless.
+ */
+void problem_write(struct buf *out, enum err e, const struct fault *fault);
+
+#endif

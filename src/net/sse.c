@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Event streams over a shared log.
+ *
+ * A log is a list of segments; a frame lies whole in one segment, already framed as an HTTP chunk:
+ *
+ *     SIZE IN HEX CR LF   frame   CR LF
+ *
+ * Places are byte positions counted from the birth of the log. A stream holds its place and nothing
+ * else; it writes the contiguous rest of a segment in one call, so a burst of events costs each
+ * reader one system call, not one per event. When the socket is full, the rest of that segment is
+ * lent to it and the segment referenced until it has gone. Appending never moves bytes that
+ * somebody reads.
+ *
+ * Invariants:
+ * 1. A stream that is not lending stands at the start of a frame, so a comment can be put there.
+ *    (Without framing, HTTP/1.0, it stands at the start of a frame's chunk header.)
+ * 2. Segments are dropped oldest first, when what is behind them holds bytes_max; a stream whose
+ * place has gone is told by on_lag and follows nothing.
+ */
+#include "net/sse.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "net/http_int.h"
+#include "net/loop.h"
+
+enum { FRAMING_BYTES_MAX = 20 }; /* 16 digits and two line ends */
+
+struct segment {
+    struct segment *next;
+    uint64_t start; /* place of its first byte */
+    size_t len, cap;
+    unsigned refs; /* the log's, and one for each stream that lends from it */
+    char bytes[];
+};
+
+struct sse_log {
+    struct loop *loop;
+    struct segment *oldest, *newest;
+    size_t bytes, bytes_max; /* held in segments */
+    uint64_t end;
+    struct sse_stream *streams;
+    struct loop_defer deliver;
+};
+
+struct sse_stream {
+    struct http_conn *conn;
+    const struct sse_ops *ops;
+    void *arg;
+    struct sse_log *log; /* followed, or NULL */
+    struct sse_stream *prev, *next;
+    uint64_t place;
+    uint64_t end_at;      /* where an ending stream ends */
+    struct segment *lent; /* holds the bytes the socket is writing, if they are shared */
+    struct buf private;   /* catch-up bytes; those before `private_sent` have gone */
+    size_t private_sent;
+    bool framed;
+    bool waiting; /* the socket is full and has bytes of ours; on_writable follows */
+    bool private_waiting;
+    bool busy;   /* stream_write is on the stack */
+    bool ending; /* the owner has let go; finish and end */
+};
+
+/* ---- the log ---- */
+
+static void stream_write(struct sse_stream *stream);
+
+/* Serve every follower. A stream may leave the list while we walk it: the next one is known before.
+ */
+static void deliver(struct loop_defer *defer)
+{
+    struct sse_log *log = CONTAINER(defer, struct sse_log, deliver);
+    for (struct sse_stream *stream = log->streams, *next; stream; stream = next) {
+        next = stream->next;
+        stream_write(stream);
+    }
+}
+
+struct sse_log *sse_log_new(struct loop *loop, size_t bytes_max)
+{
+    struct sse_log *log = calloc(1, sizeof *log);
+    if (!log) abort();
+    log->loop = loop;
+    log->bytes_max = bytes_max;
+    log->deliver.fn = deliver;
+    return log;
+}
+
+static void segment_unref(struct segment *segment)
+{
+    if (--segment->refs == 0) free(segment);
+}
+
+static void stream_detach(struct sse_stream *stream)
+{
+    struct sse_log *log = stream->log;
+    if (!log) return;
+    *(stream->prev ? &stream->prev->next : &log->streams) = stream->next;
+    if (stream->next) stream->next->prev = stream->prev;
+    stream->prev = stream->next = NULL;
+    stream->log = NULL;
+}
+
+void sse_log_free(struct sse_log *log)
+{
+    if (!log) return;
+    while (log->streams) {
+        struct sse_stream *stream = log->streams;
+        stream_detach(stream);
+        if (stream->ending) stream_write(stream);
+    }
+    loop_defer_cancel(log->loop, &log->deliver);
+    for (struct segment *s = log->oldest, *next; s; s = next) {
+        next = s->next;
+        segment_unref(s);
+    }
+    free(log);
+}
+
+/* Segments start small, so that a quiet log costs little, and double up to their full size. */
+static struct segment *segment_new(struct sse_log *log, size_t needed)
+{
+    size_t cap = log->newest ? log->newest->cap * 2 : SSE_SEGMENT_BYTES_MIN;
+    if (cap > SSE_SEGMENT_BYTES) cap = SSE_SEGMENT_BYTES;
+    if (cap < needed) cap = needed;
+    struct segment *segment = malloc(sizeof *segment + cap);
+    if (!segment) abort();
+    *segment = (struct segment){.start = log->end, .cap = cap, .refs = 1};
+    if (log->newest)
+        log->newest->next = segment;
+    else
+        log->oldest = segment;
+    log->newest = segment;
+    return segment;
+}
+
+static void drop_old(struct sse_log *log)
+{
+    while (log->oldest != log->newest && log->bytes - log->oldest->len >= log->bytes_max) {
+        struct segment *oldest = log->oldest;
+        log->oldest = oldest->next;
+        log->bytes -= oldest->len;
+        segment_unref(oldest);
+    }
+}
+
+void sse_log_append(struct sse_log *log, str frame)
+{
+    size_t room = frame.len + FRAMING_BYTES_MAX;
+    struct segment *segment = log->newest;
+    if (!segment || segment->cap - segment->len < room) segment = segment_new(log, room);
+
+    char *at = segment->bytes + segment->len;
+    int head = snprintf(at, FRAMING_BYTES_MAX, "%zx\r\n", frame.len);
+    memcpy(at + head, frame.p, frame.len);
+    memcpy(at + head + frame.len, "\r\n", 2);
+    size_t total = (size_t)head + frame.len + 2;
+    segment->len += total;
+    log->bytes += total;
+    log->end += total;
+    drop_old(log);
+    if (log->streams) loop_defer(log->loop, &log->deliver);
+}
+
+uint64_t sse_log_end(const struct sse_log *log)
+{
+    return log->end;
+}
+
+/* The segment that holds this place; the newest is by far the likeliest. NULL if it has gone. */
+static struct segment *segment_at(const struct sse_log *log, uint64_t place)
+{
+    if (log->newest && place >= log->newest->start) return log->newest;
+    for (struct segment *s = log->oldest; s; s = s->next)
+        if (place >= s->start && place < s->start + s->len) return s;
+    return NULL;
+}
+
+/* ---- streams ---- */
+
+static void stream_free(struct sse_stream *stream)
+{
+    stream_detach(stream);
+    if (stream->lent) segment_unref(stream->lent);
+    buf_done(&stream->private);
+    free(stream);
+}
+
+static void on_closed(void *arg)
+{
+    struct sse_stream *stream = arg;
+    if (!stream->ending) stream->ops->on_close(stream->arg);
+    stream_free(stream);
+}
+
+/* Write one piece. False when the reader can take no more: either the rest is lent to the socket,
+ * and the piece counts as written, or (*ret_lent false) nothing was taken. */
+static bool write_piece(struct sse_stream *stream, str piece, bool *ret_lent)
+{
+    *ret_lent = false;
+    ptrdiff_t taken = http_stream_try(stream->conn, &piece, 1);
+    if (taken < 0) return false;
+    str rest = str_drop(piece, (size_t)taken);
+    if (rest.len == 0) return true;
+    stream->waiting = *ret_lent = http_stream_wait(stream->conn, &rest, 1);
+    return false;
+}
+
+/* Catch-up bytes. True when none are left. */
+static bool write_private(struct sse_stream *stream)
+{
+    str rest = str_drop(buf_str(&stream->private), stream->private_sent);
+    if (rest.len == 0) return true;
+    bool lent;
+    bool done = write_piece(stream, rest, &lent);
+    if (done) stream->private_sent = stream->private.len;
+    stream->private_waiting = lent;
+    return done;
+}
+
+/* The bytes to write next from a segment, and the framing to skip on either side of them. */
+struct range {
+    str bytes;
+    size_t before, after;
+};
+
+static struct range next_range(const struct sse_stream *stream, const struct segment *segment)
+{
+    size_t offset = (size_t)(stream->place - segment->start);
+    str rest = {segment->bytes + offset, segment->len - offset};
+    if (stream->framed) return (struct range){.bytes = rest};
+
+    size_t size = 0, digits = 0;
+    for (; rest.p[digits] != '\r'; digits++) {
+        char c = rest.p[digits];
+        size = size * 16 + (size_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return (struct range){.bytes = {rest.p + digits + 2, size}, .before = digits + 2, .after = 2};
+}
+
+/* Shared bytes, until the reader has everything or can take no more. */
+static void write_shared(struct sse_stream *stream)
+{
+    while (stream->log && stream->place < stream->log->end) {
+        struct segment *segment = segment_at(stream->log, stream->place);
+        if (!segment) {
+            stream_detach(stream);
+            if (!stream->ending) stream->ops->on_lag(stream->arg);
+            return;
+        }
+        struct range range = next_range(stream, segment);
+        bool lent;
+        bool done = write_piece(stream, range.bytes, &lent);
+        if (!done && !lent) return;
+        stream->place += range.before + range.bytes.len + range.after;
+        if (!lent) continue;
+        segment->refs++;
+        stream->lent = segment;
+        return;
+    }
+}
+
+/* An ending stream has sent what it can: end it in order, or cut it short if its place was lost, so
+ * that the client can tell. */
+static void stream_finish(struct sse_stream *stream)
+{
+    bool whole = stream->place >= stream->end_at;
+    if (stream->log && !whole)
+        return; /* the reader could take no more; the connection has broken */
+    struct http_conn *conn = stream->conn;
+    stream_free(stream);
+    if (whole)
+        http_stream_end(conn);
+    else
+        http_stream_cut(conn);
+}
+
+/* Write what there is. Never re-entered: callbacks made from here that send or close are carried
+ * out by the loop below. */
+static void stream_write(struct sse_stream *stream)
+{
+    if (stream->busy || stream->waiting) return;
+    stream->busy = true;
+    while (write_private(stream) && stream->private.cap) {
+        buf_done(&stream->private);
+        stream->private_sent = 0;
+        if (stream->ops->on_drain && !stream->ending) stream->ops->on_drain(stream->arg);
+    }
+    bool caught_up = stream->private.cap == 0;
+    if (caught_up) write_shared(stream);
+    stream->busy = false;
+    if (stream->ending && caught_up && !stream->waiting) stream_finish(stream);
+}
+
+static void on_writable(void *arg)
+{
+    struct sse_stream *stream = arg;
+    stream->waiting = false;
+    if (stream->lent) segment_unref(TAKE(stream->lent));
+    if (stream->private_waiting) {
+        stream->private_waiting = false;
+        stream->private_sent = stream->private.len;
+    }
+    stream_write(stream);
+}
+
+/* A comment keeps proxies from taking silence for death. It stands between frames (invariant 1). */
+static void on_quiet(void *arg)
+{
+    struct sse_stream *stream = arg;
+    bool lent;
+    if (stream->waiting) return;
+    (void)write_piece(stream, stream->framed ? STR("3\r\n:\n\n\r\n") : STR(":\n\n"), &lent);
+}
+
+static void on_stop(void *arg)
+{
+    struct sse_stream *stream = arg;
+    if (!stream->ending) stream->ops->on_close(stream->arg);
+    sse_close(stream);
+}
+
+static const struct http_stream_ops stream_ops = {
+    .on_writable = on_writable, .on_quiet = on_quiet, .on_stop = on_stop, .on_closed = on_closed};
+
+struct sse_stream *sse_open(struct http_request *request, const struct http_field *fields,
+                            size_t field_count, const struct sse_ops *ops, void *arg)
+{
+    enum { OWN_FIELDS = 2, EXTRA_FIELDS_MAX = 8 };
+    struct http_field all[OWN_FIELDS + EXTRA_FIELDS_MAX] = {
+        {STR("Content-Type"), STR("text/event-stream; charset=utf-8")},
+        {STR("X-Accel-Buffering"), STR("no")},
+    };
+    assert(field_count <= EXTRA_FIELDS_MAX);
+    for (size_t i = 0; i < field_count; i++) all[OWN_FIELDS + i] = fields[i];
+
+    struct sse_stream *stream = calloc(1, sizeof *stream);
+    if (!stream) abort();
+    stream->ops = ops;
+    stream->arg = arg;
+    buf_init(&stream->private, SSE_PRIVATE_BYTES_MAX);
+    stream->conn =
+        http_stream(request, all, OWN_FIELDS + field_count, &stream_ops, stream, &stream->framed);
+    if (stream->conn) return stream;
+    free(stream);
+    return NULL;
+}
+
+bool sse_send(struct sse_stream *stream, str frame)
+{
+    struct buf *private = &stream->private;
+    size_t needed = frame.len + FRAMING_BYTES_MAX;
+    if (needed > private->max - private->len) return false;
+    /* Bytes lent to the socket must not move: then only what fits in place is taken. */
+    if (stream->private_waiting && needed > private->cap - private->len) return false;
+    if (stream->framed) buf_printf(private, "%zx\r\n", frame.len);
+    buf_append(private, frame);
+    if (stream->framed) buf_append(private, STR("\r\n"));
+    stream_write(stream);
+    return true;
+}
+
+void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place)
+{
+    stream_detach(stream);
+    stream->log = log;
+    stream->place = place;
+    stream->next = log->streams;
+    if (stream->next) stream->next->prev = stream;
+    log->streams = stream;
+    if (place < log->end) loop_defer(log->loop, &log->deliver);
+}
+
+void sse_close(struct sse_stream *stream)
+{
+    stream->ending = true;
+    stream->end_at = stream->log ? stream->log->end : stream->place;
+    stream_write(stream);
+}

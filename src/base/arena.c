@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks in a list, the newest first; allocation bumps an offset. A request larger than a block
- * gets a block of its own, placed behind the head so that the head's free space stays in use.
+ * Blocks in a list, the newest first; allocation bumps an offset. Blocks double from 4 KiB to
+ * 64 KiB, so a large tree costs few calls to malloc and a small one little memory. A request larger
+ * than the next block gets a block of its own, placed behind the head so that the head's free space
+ * stays in use.
+ *
+ * Invariants: 1. the bytes of a block behind `used` are zero, so allocation hands them out as they
+ * are; 2. under AddressSanitizer exactly the bytes handed out may be touched. Both hold for the
+ * block that arena_reset keeps, so a loop that parses and resets calls malloc once.
  */
 #include "base/arena.h"
 
+#include <sanitizer/asan_interface.h> /* empty macros unless the build is sanitized */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 4096 - 32, ALIGN = 16 };
+enum { BLOCK_BYTES_MIN = 4 * 1024 - 64, BLOCK_BYTES_MAX = 64 * 1024 - 64, ALIGN = 16 };
 
 struct arena_block {
     struct arena_block *next;
@@ -24,20 +31,43 @@ void arena_init(struct arena *arena)
     *arena = (struct arena){0};
 }
 
+static void block_free(struct arena_block *block)
+{
+    ASAN_UNPOISON_MEMORY_REGION(block->bytes, block->size);
+    free(block);
+}
+
+static void block_clear(struct arena_block *block)
+{
+    ASAN_UNPOISON_MEMORY_REGION(block->bytes, block->used);
+    memset(block->bytes, 0, block->used);
+    ASAN_POISON_MEMORY_REGION(block->bytes, block->size);
+    block->used = 0;
+    block->next = NULL;
+}
+
 void arena_reset(struct arena *arena)
 {
-    struct arena_block *block = arena->head;
-    while (block) {
-        struct arena_block *next = block->next;
-        free(block);
-        block = next;
+    struct arena_block *kept = NULL;
+    for (struct arena_block *block = arena->head, *next; block; block = next) {
+        next = block->next;
+        if (block->size == BLOCK_BYTES_MIN)
+            kept = block; /* only a first block has this size */
+        else
+            block_free(block);
     }
     arena_init(arena);
+    if (!kept) return;
+    block_clear(kept);
+    arena->head = kept;
+    arena->bytes = sizeof *kept + kept->size;
 }
 
 void arena_done(struct arena *arena)
 {
     arena_reset(arena);
+    if (arena->head) block_free(arena->head);
+    arena_init(arena);
 }
 
 static struct arena_block *block_new(struct arena *arena, size_t size)
@@ -46,29 +76,42 @@ static struct arena_block *block_new(struct arena *arena, size_t size)
     if (!block) abort();
     block->size = size;
     arena->bytes += sizeof *block + size;
+    ASAN_POISON_MEMORY_REGION(block->bytes, size);
+    return block;
+}
+
+static size_t next_size(const struct arena_block *head)
+{
+    if (!head) return BLOCK_BYTES_MIN;
+    return head->size * 2 < BLOCK_BYTES_MAX ? head->size * 2 : BLOCK_BYTES_MAX;
+}
+
+/* A block with room for `size`, in the list. */
+static struct arena_block *block_add(struct arena *arena, size_t size)
+{
+    struct arena_block *head = arena->head;
+    size_t usual = next_size(head);
+    struct arena_block *block = block_new(arena, size > usual ? size : usual);
+    if (head && size > usual) {
+        block->next = head->next;
+        head->next = block;
+    } else {
+        block->next = head;
+        arena->head = block;
+    }
     return block;
 }
 
 void *arena_alloc(struct arena *arena, size_t size)
 {
     if (size > SIZE_MAX / 2) abort();
-    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    size_t aligned = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 
-    struct arena_block *head = arena->head;
-    if (!head || head->size - head->used < size) {
-        struct arena_block *block = block_new(arena, size > BLOCK_BYTES ? size : BLOCK_BYTES);
-        if (head && size > BLOCK_BYTES) {
-            block->next = head->next;
-            head->next = block;
-        } else {
-            block->next = head;
-            arena->head = block;
-        }
-        block->used = size;
-        return block->bytes;
-    }
-    void *p = head->bytes + head->used;
-    head->used += size;
+    struct arena_block *block = arena->head;
+    if (!block || block->size - block->used < aligned) block = block_add(arena, aligned);
+    void *p = block->bytes + block->used;
+    block->used += aligned;
+    ASAN_UNPOISON_MEMORY_REGION(p, size);
     return p;
 }
 

@@ -17,8 +17,8 @@ struct arena {
 };
 
 void arena_init(struct arena *arena);
-void arena_reset(struct arena *arena); /* frees everything; the arena is ready again */
-void arena_done(struct arena *arena);
+void arena_reset(struct arena *arena); /* ends every allocation; keeps one small block for reuse */
+void arena_done(struct arena *arena);  /* ends every allocation and frees; ready again */
 
 void *arena_alloc(struct arena *arena, size_t size);
 void *arena_array(struct arena *arena, size_t count, size_t size); /* aborts on overflow */

@@ -34,7 +34,7 @@ char *buf_room(struct buf *b, size_t size)
     }
     if (b->cap - b->len < size) {
         size_t cap = b->cap ? b->cap : 256;
-        while (cap < b->len + size) cap *= 2;
+        while (cap < b->len + size) cap = cap > b->max / 2 ? b->max : cap * 2;
         if (cap > b->max) cap = b->max;
         char *p = realloc(b->p, cap);
         if (!p) abort();
@@ -105,6 +105,7 @@ void buf_drop(struct buf *b, size_t count)
 
 char *buf_take(struct buf *b, size_t *ret_len)
 {
+    if (b->len == 0) buf_done(b);
     char *p = b->p;
     *ret_len = b->len;
     buf_init(b, b->max);

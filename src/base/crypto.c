@@ -4,6 +4,7 @@
  */
 #include "base/crypto.h"
 
+#include <errno.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -18,7 +19,9 @@ void crypto_random(void *out, size_t size)
 {
     unsigned char *p = out;
     while (size) {
-        ssize_t n = getrandom(p, size > 256 ? 256 : size, 0); /* up to 256 it is never cut short */
+        ssize_t n = getrandom(p, size > 256 ? 256 : size, 0);
+        if (n < 0 && errno == EINTR)
+            continue; /* only while the machine gathers its first entropy */
         if (n <= 0) abort();
         p += n;
         size -= (size_t)n;
@@ -33,8 +36,9 @@ void crypto_sha256(str data, unsigned char out[static HASH_BYTES])
 void crypto_hmac(str key, str data, unsigned char out[static HASH_BYTES])
 {
     unsigned len = 0;
-    if (!HMAC(EVP_sha256(), key.p, (int)key.len, (const unsigned char *)data.p, data.len, out,
-              &len))
+    const char *bytes = data.len ? data.p : ""; /* HMAC refuses NULL, also for no bytes */
+    if (!HMAC(EVP_sha256(), key.len ? key.p : "", (int)key.len, (const unsigned char *)bytes,
+              data.len, out, &len))
         abort();
 }
 

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
+
 struct err_row {
     const char *code;
     int status;
@@ -32,13 +34,26 @@ int err_status(enum err e)
     return rows[e].status;
 }
 
-static enum err fault_va(struct fault *reterr, enum err e, const char *field, const char *format,
-                         va_list args)
+/* A text that fills its room was cut, perhaps inside a character; it will stand in JSON, so what is
+ * left of that character goes too. */
+static void trim_cut(char *text, size_t size)
+{
+    size_t len = size - 1;
+    for (size_t n = 1; n <= 4; n++)
+        if (utf8_valid((str){text + len - n, n})) return;
+    for (size_t n = 0; n < 3 && (text[len - 1] & 0xc0) == 0x80; n++) len--;
+    text[len - 1] = '\0';
+}
+
+static PRINTF(4, 0) enum err
+    fault_va(struct fault *reterr, enum err e, const char *field, const char *format, va_list args)
 {
     if (!reterr) return e;
     reterr->err = e;
-    snprintf(reterr->field, sizeof reterr->field, "%s", field);
-    vsnprintf(reterr->text, sizeof reterr->text, format, args);
+    if (snprintf(reterr->field, sizeof reterr->field, "%s", field) >= (int)sizeof reterr->field)
+        trim_cut(reterr->field, sizeof reterr->field);
+    if (vsnprintf(reterr->text, sizeof reterr->text, format, args) >= (int)sizeof reterr->text)
+        trim_cut(reterr->text, sizeof reterr->text);
     return e;
 }
 

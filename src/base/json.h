@@ -6,13 +6,15 @@
  * Numbers keep their source text, so 64-bit ids and 0.1 survive. Every value knows the bytes it was
  * parsed from (`raw`), so nothing stored is ever written again from the tree. Refused: duplicate
  * keys, invalid UTF-8, lone surrogates, a byte order mark, trailing bytes, depth over
- * JSON_DEPTH_MAX. The tree borrows from the source text where it can: both must outlive it.
+ * JSON_DEPTH_MAX, more than JSON_VALUES_MAX values. The tree borrows from the source text where it
+ * can: both arena and text must outlive it.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/utf8.h" /* the writer takes only valid UTF-8 */
 
 enum json_type {
     JSON_NULL,
@@ -39,8 +41,8 @@ struct json_error {
     const char *reason; /* constant, for a person: "duplicate key", "invalid UTF-8", ... */
 };
 
-/* Parse one whole document. On failure *ret_json is untouched and *reterr (may be NULL) says where.
- */
+/* Parse one whole document. Every refusal is ERR_BAD_REQUEST: *ret_json is untouched and *reterr
+ * (may be NULL) says where and why. What the arena took stays taken until its reset. */
 enum err json_parse(struct arena *arena, str text, struct json **ret_json,
                     struct json_error *reterr) MUST_USE;
 
@@ -53,12 +55,15 @@ str json_text(const struct json *string); /* STR_EMPTY unless a string */
 /* ERR_INVALID_FIELD unless an integer literal that fits: 1.0, 1e3 and -0 are refused. */
 enum err json_i64(const struct json *number, int64_t *ret_value) MUST_USE;
 enum err json_u64(const struct json *number, uint64_t *ret_value) MUST_USE;
-enum err json_f64(const struct json *number, double *ret_value) MUST_USE; /* finite, else refused */
 
-/* Is this valid UTF-8 (no surrogates, no overlong forms, nothing above U+10FFFF)? */
-bool utf8_valid(str text);
+/* The nearest double. ERR_INVALID_FIELD unless a number of at most JSON_F64_BYTES_MAX bytes whose
+ * nearest double is finite. */
+enum err json_f64(const struct json *number, double *ret_value) MUST_USE;
 
-/* The writer appends to a buf and puts the commas. Values and keys must be valid UTF-8.
+/* The writer appends to a buf and puts the commas. Values and keys must be valid UTF-8. Beyond what
+ * JSON requires it escapes U+2028 and U+2029, which end a line for some readers. A value without
+ * its key, a key without its object or an end without its start is our bug, and asserted. When the
+ * buf is full the writer goes on writing nothing: ask buf->full at the end.
  *
  *     struct json_writer w;
  *     json_write_begin(&w, &buf);
@@ -70,7 +75,9 @@ bool utf8_valid(str text);
 struct json_writer {
     struct buf *out;
     unsigned depth;
-    bool comma; /* the next key or value needs one */
+    uint64_t objects; /* bit d: level d + 1 is an object, else an array */
+    bool comma;       /* the next key or value needs one */
+    bool keyed;       /* a key was written and waits for its value */
 };
 
 void json_write_begin(struct json_writer *w, struct buf *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Every fixed bound, with its reason. Bounds that an operator may move are rows of the option table
- * (app/config.c); these are their defaults or have no reason to move.
+ * (app/option.c); these are their defaults or have no reason to move.
  */
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
@@ -27,14 +27,19 @@ enum {
     HTTP_AHEAD_BYTES_MAX =
         128 * 1024,                  /* pipelined bytes that wait: what one or two reads brought */
     HTTP_CORK_BYTES_MAX = 64 * 1024, /* answers to pipelined requests collected for one write */
+    HTTP_IGNORED_BODY_BYTES_MAX = 64 * 1024, /* a body nobody asked for is read up to here: 413 */
     HTTP_ANSWER_BYTES_MAX = 64 * 1024 * 1024,
 
+    /* Accepting. */
+    LOOP_ACCEPTS_MAX = 64,      /* new connections of a listener in one turn of the loop */
+    LOOP_ACCEPT_PAUSE_MS = 100, /* out of descriptors: try again after this */
+
     /* HTTP client: what a server may make us hold. */
-    CLIENT_REQUESTS_MAX = 4096,       /* open at a time; each holds a descriptor */
-    CLIENT_IDLE_CONNECTIONS_MAX = 64, /* kept for the next request */
-    CLIENT_URL_BYTES_MAX = 16 * 1024, /* signed URLs reach 2 KiB */
-    CLIENT_FIELDS_MAX = 200,          /* of an answer, and of a request */
-    CLIENT_HEAD_BYTES_MAX = 64 * 1024, /* of an answer; large sites send 10 KiB */
+    CLIENT_REQUESTS_MAX = 4096,               /* open at a time; each holds a descriptor */
+    CLIENT_IDLE_CONNECTIONS_MAX = 64,         /* kept for the next request */
+    CLIENT_URL_BYTES_MAX = 16 * 1024,         /* signed URLs reach 2 KiB */
+    CLIENT_FIELDS_MAX = 200,                  /* of an answer, and of a request */
+    CLIENT_HEAD_BYTES_MAX = 64 * 1024,        /* of an answer; large sites send 10 KiB */
     CLIENT_BODY_BYTES_MAX = 64 * 1024 * 1024, /* of an answer, unless the caller says otherwise */
     CLIENT_CONNECT_MS_MAX = 10 * 1000,
     CLIENT_FIRST_BYTE_MS_MAX = 60 * 1000, /* a large model thinks before its first token */
@@ -49,6 +54,8 @@ enum {
     SSE_KEEPALIVE_MS = 15 * 1000,        /* proxies drop silence at 30 to 60 s */
     SSE_SEGMENT_BYTES_MIN = 4 * 1024,    /* the first piece of a log */
     SSE_SEGMENT_BYTES = 64 * 1024,       /* one piece of a shared log */
+    SSE_REST_MS_MIN = 1,                 /* a delivery shorter than this needs no rest after it */
+    SSE_REST_MS_MAX = 10,                /* the most that a large audience adds to a frame's way */
     SSE_PRIVATE_BYTES_MAX = 256 * 1024,  /* catch-up bytes waiting for one reader */
     SSE_LOG_BYTES_MAX = 4 * 1024 * 1024, /* kept in memory per log; a reader behind it catches up
                                             from the store */
@@ -87,6 +94,16 @@ enum {
     SESSIONS_EXPIRE_MAX = 1000,              /* rows removed by one job */
     SETTING_NAME_BYTES_MAX = 128,            /* scope or name of a setting */
     SETTING_VALUE_BYTES_MAX = 64 * 1024,     /* a prompt is the longest kind */
+
+    /* Identities held in memory. */
+    AUTH_SESSIONS_CACHED_MAX = 10000, /* the store has them all */
+    AUTH_TICKETS_MAX = 10000,         /* 30 s of 300 new streams a second */
+    AUTH_COUNTERS_MAX = 10000,        /* keys and addresses counted at a time */
+    TICKET_MS_MAX = 30 * 1000,        /* long enough to open a stream, too short to be passed on */
+    SESSION_DAYS_MAX = 30,            /* then the browser asks for the key again */
+
+    ADMIN_CONNECTIONS_MAX = 16, /* the command line uses one at a time */
+    UPKEEP_MS = 60 * 60 * 1000, /* expired rows may wait an hour for their removal */
 
     /* Shutdown: open answers get this long, then connections are cut. */
     SHUTDOWN_MS_MAX = 3 * 1000,

@@ -33,11 +33,13 @@ bool log_on(enum log_level level);
 /* Parse "debug", "info", "warn", "error", each with an optional ",json" or ",text". */
 enum err log_parse(str text, enum log_level *ret_level, bool *ret_json) MUST_USE;
 
-/* Safe from any thread: a line is one write(2). A line longer than 8 KiB is cut and says so. */
+/* Safe from any thread: a line is one write(2). A longer line than LOG_LINE_BYTES_MAX is cut and
+ * says so. */
 void log_write(enum log_level level, const char *event, const struct log_field *fields,
                size_t count);
 
-/* The line without its newline, as log_write would print it at that time; for tests. */
+/* The line without its newline or a NUL, as log_write would print it at that time; returns its
+ * length. At least LOG_LINE_BYTES_MIN bytes of room. For tests. */
 size_t log_format(char *out, size_t size, msec wall, bool json, enum log_level level,
                   const char *event, const struct log_field *fields, size_t count);
 

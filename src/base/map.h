@@ -29,7 +29,9 @@ enum err map_put(struct map *map, str key, void *value) MUST_USE;
 
 void *map_remove(struct map *map, str key); /* what was there, or NULL */
 
-/* Walk: start with *at = 0; false at the end. The map must not change during the walk. */
+/* Walk: start with *at = 0; false at the end. The only change allowed on the way is to remove the
+ * current entry; then (*at)-- before going on, for another may have moved into its slot. Such a
+ * walk still sees every entry, but one that moved from the first slots to the last ones twice. */
 bool map_next(const struct map *map, size_t *at, str *ret_key, void **ret_value);
 
 uint64_t map_hash(const uint64_t seed[static 2], str key);

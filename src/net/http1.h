@@ -38,7 +38,7 @@ struct http_field {
 /* A parsed head. Everything borrows from the parser's buffer and lives until http1_next. */
 struct http_head {
     enum http_method method;
-    unsigned minor; /* HTTP/1.<minor>; anything above 1 is treated as 1 */
+    unsigned minor; /* HTTP/1.<minor>: 0, or 1 for anything above it */
     str target;     /* as sent */
     str path;       /* the target's path, not decoded; "*" for OPTIONS * */
     str query;      /* behind the '?', "" if none */
@@ -47,7 +47,7 @@ struct http_head {
     struct http_field *fields; /* owned by the parser, freed by http1_next */
     bool keep_alive;           /* version and Connection say so */
     bool chunked;
-    bool expect_continue;
+    bool expect_continue; /* the client waits for 100 before it sends its body */
     bool has_length;
     uint64_t length; /* Content-Length */
 };
@@ -74,37 +74,46 @@ struct http1 {
     const char *reason; /* constant text for a person */
 
     /* State. */
-    int state;
-    struct buf line;     /* the head so far */
-    uint64_t left;       /* of the body or chunk */
-    uint64_t body_bytes; /* body bytes delivered so far */
-    uint64_t body_bytes_max;
-    size_t ext_bytes, trailer_bytes;
-    unsigned digits, flags;
+    uint8_t phase;      /* which part of the request the next byte belongs to */
+    uint8_t step;       /* where inside it */
+    uint16_t count;     /* bytes of the element at hand: method, target, name, chunk size... */
+    uint16_t fields;    /* field lines begun in this section */
+    uint16_t ext_bytes; /* chunk extensions of this body */
+    uint16_t trailer_bytes;
+    uint16_t seen;   /* which of the fields that mean something to us have come */
+    struct buf line; /* the head so far */
+    uint64_t left;   /* of the body or chunk */
+    uint64_t room;   /* what the body may still grow by */
 };
 
 void http1_init(struct http1 *parser);
 void http1_done(struct http1 *parser);
 
-/* Get ready for the next request on the connection; frees the head's memory. */
+/* Get ready for the next request on the connection; frees the head's memory. After HTTP1_END, or
+ * after the HTTP1_HEAD of a request that has no body. */
 void http1_next(struct http1 *parser);
 
-/* Largest body of this request, to be set on HTTP1_HEAD. A Content-Length above it is refused at
- * once with ERR_TOO_LARGE by the next feed, a chunked body when it passes it. */
+/* Largest body of this request, to be set on HTTP1_HEAD; none is allowed unless it is. A
+ * Content-Length above it is refused at once with ERR_TOO_LARGE by the next feed, a chunked body
+ * when it passes it. */
 void http1_body_max(struct http1 *parser, uint64_t bytes);
 
 /* Take bytes from the front of *input until something happened. On return *input is what was not
- * taken. HTTP1_END may come with input left over: the beginning of a pipelined request. */
+ * taken. Go on until HTTP1_MORE, also when *input is empty: behind HTTP1_HEAD or the last piece
+ * HTTP1_END needs no byte. HTTP1_END may come with input left over: the beginning of a pipelined
+ * request. Behind HTTP1_END and HTTP1_ERROR nothing is taken and the same event comes again. */
 enum http1_event http1_feed(struct http1 *parser, str *input);
 
-/* Has any byte of a request been taken since http1_next? Tells idle from a half-sent head. */
+/* Has any byte of a request been taken since http1_next? Tells idle from a half-sent head. The
+ * empty line that may stand before a request is no byte of it. */
 bool http1_started(const struct http1 *parser);
 
 /* Percent-decode a path or a query value into `out` (at least s.len bytes). ERR_BAD_REQUEST for a
  * malformed escape and for a NUL. `plus` turns '+' into a space, as in query strings. */
 enum err http1_decode(str s, bool plus, char *out, size_t *ret_len) MUST_USE;
 
-/* The decoded value of a query parameter, or {NULL, 0} when absent; a malformed one is refused. */
+/* The decoded value of a query parameter (the first of that name), or {NULL, 0} when absent. It is
+ * written to `out`. ERR_BAD_REQUEST if it is malformed, ERR_INVALID_FIELD if it is over `size`. */
 enum err http1_query(str query, str name, char *out, size_t size, str *ret_value) MUST_USE;
 
 /* Value of a cookie by exact name in a Cookie field value, or {NULL, 0}. */

@@ -136,6 +136,18 @@ static void put(struct buf *out, const char *name, str value)
     buf_append(out, STR("\r\n"));
 }
 
+/* Returns whether the fields say how the answer may be cached. */
+static bool put_fields(struct buf *out, const struct http_field *fields, size_t count)
+{
+    bool cached = false;
+    for (size_t i = 0; i < count; i++) {
+        cached = cached || str_eq_nocase(fields[i].name, STR("Cache-Control"));
+        buf_append(out, fields[i].name);
+        put(out, ": ", fields[i].value);
+    }
+    return cached;
+}
+
 /* Head of an answer, up to but without the empty line. The version is always ours (RFC 9110, 6.2).
  */
 static void put_head(struct http_conn *conn, int status, const char *content_type,
@@ -150,12 +162,9 @@ static void put_head(struct http_conn *conn, int status, const char *content_typ
     put(out, "Date: ", str_c(server_date(server)));
     if (content_type) put(out, "Content-Type: ", str_c(content_type));
     if (conn->request) put(out, "X-Request-Id: ", str_c(conn->request->public.id));
-    bool cached = false;
-    for (size_t i = 0; i < field_count; i++) {
-        cached = cached || str_eq_nocase(fields[i].name, STR("Cache-Control"));
-        buf_append(out, fields[i].name);
-        put(out, ": ", fields[i].value);
-    }
+    bool cached = put_fields(out, fields, field_count);
+    if (conn->request)
+        cached |= put_fields(out, conn->request->public.fields, conn->request->public.field_count);
     if (!cached) buf_append(out, STR("Cache-Control: no-store\r\n"));
     if (server->options.common_fields) buf_append(out, str_c(server->options.common_fields));
     if (!conn->keep_alive)

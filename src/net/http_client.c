@@ -12,9 +12,11 @@
  *                        | cannot be sent                        | complete, broken, too late
  *                        +------------------> ENDED <------------+
  *                                               |
- *     client_cancel: any of these -> CANCELLED  | work: on_done
- *                                       |       |
- *                                       +-> freed by work
+ *     client_cancel: any of these         work: on_done
+ *                        |                      |
+ *                        v                      v
+ *                    CANCELLED                DONE
+ *                        +--- freed by work ----+
  *
  * Invariants:
  * 1. curl_multi_* is called only from work, on_socket_ready, on_multi_timer and client_free: from
@@ -36,6 +38,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,20 +47,13 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "net/address.h"
+#include "net/ip.h"
 #include "net/loop.h"
 
-enum state { WAITING, ACTIVE, ENDED, CANCELLED };
+enum state { WAITING, ACTIVE, ENDED, CANCELLED, DONE };
 
 /* What the peer is doing while we wait. */
 enum phase { CONNECTING, ANSWERING, STREAMING, PHASE_COUNT };
-
-static const char *const phase_texts[PHASE_COUNT] = {
-    [CONNECTING] = "no connection to %s within %lld ms; check the address, and whether a firewall "
-                   "is in between",
-    [ANSWERING] = "%s did not begin to answer within %lld ms",
-    [STREAMING] = "%s stopped in the middle of its answer: no byte for %lld ms",
-};
 
 struct link {
     struct link *prev, *next;
@@ -151,6 +147,7 @@ static void set_state(struct client_request *request, enum state state)
         [ACTIVE] = 1 << WAITING,
         [ENDED] = 1 << WAITING | 1 << ACTIVE,
         [CANCELLED] = 1 << WAITING | 1 << ACTIVE | 1 << ENDED,
+        [DONE] = 1 << ENDED,
     };
     assert(from[state] & 1U << request->state);
     struct client *client = request->client;
@@ -169,6 +166,30 @@ static msec due(const struct client_request *request)
     return request->total_ms && total < quiet ? total : quiet;
 }
 
+static void fault_late(struct client_request *request)
+{
+    struct fault *reterr = &request->fault;
+    long long ms = request->span[request->phase];
+    switch (request->phase) {
+    case CONNECTING:
+        fault(reterr, ERR_TIMEOUT,
+              "no connection to %s within %lld ms; check the address, and whether a firewall is in "
+              "between",
+              request->peer, ms);
+        return;
+    case ANSWERING:
+        fault(reterr, ERR_TIMEOUT, "%s did not begin to answer within %lld ms", request->peer, ms);
+        return;
+    case STREAMING:
+        fault(reterr, ERR_TIMEOUT, "%s stopped in the middle of its answer: no byte for %lld ms",
+              request->peer, ms);
+        return;
+    case PHASE_COUNT:
+        break;
+    }
+    assert(false);
+}
+
 static void on_request_timer(void *arg)
 {
     struct client_request *request = arg;
@@ -182,8 +203,7 @@ static void on_request_timer(void *arg)
         fault(&request->fault, ERR_TIMEOUT, "%s did not finish its answer within %lld ms",
               request->peer, (long long)request->total_ms);
     else
-        fault(&request->fault, ERR_TIMEOUT, phase_texts[request->phase], request->peer,
-              (long long)request->span[request->phase]);
+        fault_late(request);
     set_state(request, ENDED);
 }
 
@@ -232,7 +252,7 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
 {
     (void)purpose;
     struct client_request *request = arg;
-    if (request->public_only && !address_public(&address->addr)) {
+    if (request->public_only && !ip_public(&address->addr)) {
         fault(&request->fault, ERR_FORBIDDEN_HOST,
               "%s is an address of this machine or a private network, which is not allowed here",
               request->peer);
@@ -298,50 +318,47 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 
 /* ---- the end of a request ---- */
 
-/* What a CURLcode means for a person; %s are the host and, if `detail`, libcurl's own words. */
+/* What a CURLcode means for a person: text, host, text, and libcurl's own words if `detail`. */
 static const struct {
     CURLcode code;
     enum err err;
     bool detail;
-    const char *text;
+    const char *before, *after;
 } failures[] = {
-    {CURLE_COULDNT_RESOLVE_HOST, ERR_NETWORK, false,
-     "cannot find the host %s; check its name and this machine's DNS"},
-    {CURLE_COULDNT_RESOLVE_PROXY, ERR_NETWORK, false,
-     "cannot find the proxy on the way to %s; check the proxy setting (https_proxy, http_proxy)"},
-    {CURLE_COULDNT_CONNECT, ERR_NETWORK, true,
-     "cannot connect to %s (%s); check that it is running and the port is right"},
-    {CURLE_PEER_FAILED_VERIFICATION, ERR_NETWORK, true,
-     "the certificate of %s is not accepted (%s); check the host name, the date, and the "
-     "authority file"},
-    {CURLE_SSL_CONNECT_ERROR, ERR_NETWORK, true,
-     "no TLS connection to %s (%s); check that the port speaks TLS 1.2 or later"},
-    {CURLE_SSL_CACERT_BADFILE, ERR_CONFIG, false,
-     "cannot read the file of certificate authorities for %s; check its path and content"},
-    {CURLE_UNSUPPORTED_PROTOCOL, ERR_NETWORK, false,
-     "%s answered with something that is not HTTP; check the port and http or https"},
-    {CURLE_WEIRD_SERVER_REPLY, ERR_NETWORK, false,
-     "%s answered with something that is not HTTP; check the port and http or https"},
-    {CURLE_GOT_NOTHING, ERR_NETWORK, false, "%s closed the connection without an answer"},
-    {CURLE_PARTIAL_FILE, ERR_NETWORK, false,
-     "%s closed the connection before its answer was complete"},
-    {CURLE_SEND_ERROR, ERR_NETWORK, true, "the connection to %s broke while sending (%s)"},
-    {CURLE_RECV_ERROR, ERR_NETWORK, true, "the connection to %s broke (%s)"},
-    {CURLE_HTTP2, ERR_NETWORK, false, "%s broke the HTTP/2 connection"},
-    {CURLE_HTTP2_STREAM, ERR_NETWORK, false, "%s broke off its answer (HTTP/2)"},
-    {CURLE_PROXY, ERR_NETWORK, true, "the proxy on the way to %s failed (%s)"},
+    {CURLE_COULDNT_RESOLVE_HOST, ERR_NETWORK, false, "cannot find the host ",
+     "; check its name and this machine's DNS"},
+    {CURLE_COULDNT_RESOLVE_PROXY, ERR_NETWORK, false, "cannot find the proxy on the way to ",
+     "; check the proxy setting (https_proxy, http_proxy)"},
+    {CURLE_COULDNT_CONNECT, ERR_NETWORK, true, "cannot connect to ",
+     "; check that it is running and the port is right"},
+    {CURLE_PEER_FAILED_VERIFICATION, ERR_NETWORK, true, "the certificate of ",
+     " is not accepted; check the host name, its dates and the file of authorities"},
+    {CURLE_SSL_CONNECT_ERROR, ERR_NETWORK, true, "no TLS connection to ",
+     "; check that the port speaks TLS 1.2 or later"},
+    {CURLE_SSL_CACERT_BADFILE, ERR_CONFIG, false, "cannot read the file of authorities for ",
+     "; check its path and content"},
+    {CURLE_UNSUPPORTED_PROTOCOL, ERR_NETWORK, false, "",
+     " answered with something that is not HTTP; check the port, and http or https"},
+    {CURLE_WEIRD_SERVER_REPLY, ERR_NETWORK, false, "",
+     " answered with something that is not HTTP; check the port, and http or https"},
+    {CURLE_GOT_NOTHING, ERR_NETWORK, false, "", " closed the connection without an answer"},
+    {CURLE_PARTIAL_FILE, ERR_NETWORK, false, "",
+     " closed the connection before its answer was complete"},
+    {CURLE_SEND_ERROR, ERR_NETWORK, true, "the connection to ", " broke while sending"},
+    {CURLE_RECV_ERROR, ERR_NETWORK, true, "the connection to ", " broke"},
+    {CURLE_HTTP2, ERR_NETWORK, false, "", " broke the HTTP/2 connection"},
+    {CURLE_HTTP2_STREAM, ERR_NETWORK, false, "", " broke off its answer (HTTP/2)"},
+    {CURLE_PROXY, ERR_NETWORK, true, "the proxy on the way to ", " failed"},
 };
 
 static void explain_code(struct client_request *request, CURLcode code)
 {
-    const char *detail = request->detail[0] ? request->detail : curl_easy_strerror(code);
     for (size_t i = 0; i < COUNT(failures); i++) {
         if (failures[i].code != code) continue;
-            /* Each text is ours and takes one or two strings; a spare argument is allowed in C. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        fault(&request->fault, failures[i].err, failures[i].text, request->peer, detail);
-#pragma GCC diagnostic pop
+        bool detail = failures[i].detail && request->detail[0];
+        fault(&request->fault, failures[i].err, "%s%s%s%s%s%s", failures[i].before, request->peer,
+              failures[i].after, detail ? " (" : "", detail ? request->detail : "",
+              detail ? ")" : "");
         return;
     }
     fault(&request->fault, ERR_NETWORK, "%s: %s", request->peer, curl_easy_strerror(code));
@@ -358,8 +375,7 @@ static void explain(struct client_request *request, CURLcode code)
         fault(&request->fault, ERR_NETWORK, "%s closed the connection in the middle of its head",
               request->peer);
     else if (code == CURLE_OPERATION_TIMEDOUT)
-        fault(&request->fault, ERR_TIMEOUT, phase_texts[request->phase], request->peer,
-              (long long)request->span[request->phase]);
+        fault_late(request);
     else if (tunnel && tunnel / 100 != 2)
         fault(&request->fault, ERR_NETWORK, "the proxy refused a tunnel to %s with status %ld",
               request->peer, tunnel);
@@ -384,8 +400,10 @@ static void end_request(struct client_request *request)
 {
     struct client *client = request->client;
     must(curl_multi_remove_handle(client->multi, request->easy)); /* fine if it never was added */
-    if (request->state == ENDED)
+    if (request->state == ENDED) {
+        set_state(request, DONE);
         request->ops->on_done(request->arg, request->fault.err, &request->fault);
+    }
     free_request(request);
 }
 
@@ -686,7 +704,7 @@ static enum err set_unix_path(struct client_request *request, const char *path)
 static enum err set_route(struct client_request *request, const struct client_options *options)
 {
     if (options->proxy || options->public_only) {
-        SET(CURLOPT_PROXY, options->proxy ? options->proxy : "");
+        SET(CURLOPT_PROXY, options->public_only ? "" : options->proxy);
         SET(CURLOPT_NOPROXY, ""); /* a given proxy is for every host, whatever no_proxy says */
     }
     if (options->ca_file) {
@@ -797,8 +815,7 @@ str client_header_get(const struct client_request *request, str name)
 
 void client_cancel(struct client_request *request)
 {
-    if (request->state == ENDED && request->client->busy && request->link.next == NULL) return;
-    if (request->state != CANCELLED) set_state(request, CANCELLED);
+    if (request->state != DONE) set_state(request, CANCELLED);
 }
 
 /* ---- one request, waited for ---- */
@@ -845,6 +862,8 @@ enum err client_call(const struct client_options *options, int *ret_status, stru
     loop_run(call.loop);
     client_free(client);
     loop_free(call.loop);
+    if (!call.err && body->full)
+        call.err = fault(&call.fault, ERR_TOO_LARGE, "the answer is too large");
     if (call.err) {
         body->len = before;
         if (reterr) *reterr = call.fault;

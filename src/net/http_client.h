@@ -33,7 +33,9 @@ struct client_ops {
     void (*on_head)(void *arg, struct client_request *request, int status);
     /* A piece of the body, borrowed until it returns. May be NULL. */
     void (*on_body)(void *arg, str bytes);
-    /* e == OK: the answer is complete, byte for byte as the server announced it. Otherwise reason
+    /* e == OK: the answer is complete, byte for byte as the server announced it; where it announced
+     * no length and no chunks (HTTP/1.0), up to the end of the connection, which a server that dies
+     * ends too: a protocol with an end mark of its own must look for it. Otherwise reason
      * says what happened, for a person, without credentials: ERR_INVALID_FIELD (the options cannot
      * be sent), ERR_TIMEOUT, ERR_TOO_LARGE, ERR_NETWORK, ERR_FORBIDDEN_HOST, ERR_CONFIG (ca_file),
      * ERR_BUSY (too many open), ERR_CANCELLED (client_free). The request is gone after this
@@ -53,7 +55,7 @@ struct client_options {
     bool once;               /* never send it twice: not even when a kept connection turns out to be
                                 closed by the server, which otherwise is tried again on a new one */
     bool public_only;        /* for URLs chosen by a model or a user: connect to public addresses
-                                only, checked after the name is resolved; no environment proxy */
+                                only, checked after the name is resolved; proxies are not used */
     msec connect_ms;         /* name, connection, TLS and proxy tunnel together; 0 = 10 s */
     msec first_byte_ms;      /* request sent to first byte of the answer; 0 = 60 s */
     msec idle_ms;            /* without a byte of the answer; 0 = 60 s */

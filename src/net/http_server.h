@@ -25,9 +25,11 @@ struct http_request {
     const struct http_head *head; /* for on_head and on_request only: copy what is needed later */
     const char *peer;             /* address of the socket's other end; likewise */
     bool peer_loopback;
-    str body;               /* whole, until the request is answered */
-    struct arena arena;     /* likewise */
-    char id[32];            /* X-Request-Id of the answer */
+    str body;                        /* whole, until the request is answered */
+    struct arena arena;              /* likewise */
+    char id[32];                     /* X-Request-Id of the answer */
+    const struct http_field *fields; /* set by the handler: part of every answer to this request */
+    size_t field_count;
     void *user;             /* the handler's own */
     struct http_conn *conn; /* private; NULL once the client has gone */
 };

@@ -29,6 +29,8 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/limits.h"
+
 enum { READ_BYTES = 64 * 1024, BACKLOG = 4096 };
 
 struct signal_watch {
@@ -55,16 +57,16 @@ struct timer {
     void *arg;
 };
 
+/* Not a uv_tcp_t: out of descriptors, libuv first closes every waiting caller, and once its spare
+ * descriptor is lost to another thread its accept loop never ends. */
 struct listener {
-    union {
-        uv_handle_t handle;
-        uv_stream_t stream;
-        uv_tcp_t tcp;
-        uv_pipe_t pipe;
-    } uv;
+    uv_poll_t uv;
     struct loop *loop;
+    struct timer *pause;
     void (*fn)(void *arg, struct sock *sock);
     void *arg;
+    int fd;
+    bool closed;
     bool is_unix;
 };
 
@@ -249,6 +251,7 @@ struct timer *timer_new(struct loop *loop, void (*fn)(void *arg), void *arg)
 
 void timer_start(struct timer *timer, msec after)
 {
+    uv_update_time(timer->uv.loop); /* counted from now, also at the end of a long turn */
     must(uv_timer_start(&timer->uv, on_timer, after > 0 ? (uint64_t)after : 0, 0));
 }
 
@@ -332,23 +335,55 @@ enum err loop_signal(struct loop *loop, int signal, void (*fn)(void *arg, int si
 
 /* ---- listeners ---- */
 
-static void on_connection(uv_stream_t *stream, int status)
+static void give_sock(struct listener *listener, int fd)
 {
-    struct listener *listener = CONTAINER(stream, struct listener, uv);
-    /* Out of descriptors: libuv gives up its spare one to accept and close the caller, and waits
-     * again. */
-    if (status < 0) return;
-
     struct sock *sock = make(sizeof *sock);
     sock->loop = listener->loop;
     sock->is_unix = listener->is_unix;
     must(sock->is_unix ? uv_pipe_init(&listener->loop->uv, &sock->uv.pipe, 0)
                        : uv_tcp_init(&listener->loop->uv, &sock->uv.tcp));
-    if (uv_accept(stream, &sock->uv.stream)) {
+    if (sock->is_unix ? uv_pipe_open(&sock->uv.pipe, fd) : uv_tcp_open(&sock->uv.tcp, fd)) {
+        close(fd);
         sock_close(sock);
         return;
     }
     listener->fn(listener->arg, sock);
+}
+
+/* Out of descriptors or memory: callers wait in the kernel's queue until there is room again. */
+static void pause_accepting(struct listener *listener)
+{
+    must(uv_poll_stop(&listener->uv));
+    timer_start(listener->pause, LOOP_ACCEPT_PAUSE_MS);
+}
+
+static void on_acceptable(uv_poll_t *handle, int status, int events)
+{
+    (void)events;
+    struct listener *listener = CONTAINER(handle, struct listener, uv);
+    if (status < 0) {
+        pause_accepting(listener);
+        return;
+    }
+    for (int i = 0; i < LOOP_ACCEPTS_MAX && !listener->closed; i++) {
+        int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            give_sock(listener, fd);
+            continue;
+        }
+        if (errno == EAGAIN) return;
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            pause_accepting(listener);
+            return;
+        }
+        /* This caller has gone already; the next one may not have. */
+    }
+}
+
+static void start_accepting(void *arg)
+{
+    struct listener *listener = arg;
+    must(uv_poll_start(&listener->uv, UV_READABLE, on_acceptable));
 }
 
 static void free_listener(uv_handle_t *handle)
@@ -358,30 +393,52 @@ static void free_listener(uv_handle_t *handle)
 
 void listener_close(struct listener *listener)
 {
-    if (listener) uv_close(&listener->uv.handle, free_listener);
+    if (!listener) return;
+    listener->closed = true;
+    timer_free(listener->pause);
+    uv_close((uv_handle_t *)&listener->uv, free_listener);
+    close(listener->fd);
 }
 
-static struct listener *listener_new(struct loop *loop, bool is_unix,
+/* Takes over fd, which listens. */
+static struct listener *listener_new(struct loop *loop, int fd, bool is_unix,
                                      void (*fn)(void *arg, struct sock *), void *arg)
 {
     struct listener *listener = make(sizeof *listener);
     listener->loop = loop;
+    listener->fd = fd;
     listener->is_unix = is_unix;
     listener->fn = fn;
     listener->arg = arg;
-    must(is_unix ? uv_pipe_init(&loop->uv, &listener->uv.pipe, 0)
-                 : uv_tcp_init(&loop->uv, &listener->uv.tcp));
+    listener->pause = timer_new(loop, start_accepting, listener);
+    must(uv_poll_init(&loop->uv, &listener->uv, fd));
+    start_accepting(listener);
     return listener;
 }
 
-/* Accepted sockets inherit TCP_NODELAY from the listener: one system call instead of one for each.
- */
-static int listen_tcp(struct listener *listener, const struct sockaddr *address)
+/* Close fd and return -1; errno stays that of the call that failed. */
+static int give_up(int fd)
 {
-    int status = uv_tcp_bind(&listener->uv.tcp, address, 0);
-    if (!status) status = uv_listen(&listener->uv.stream, BACKLOG, on_connection);
-    if (!status) status = uv_tcp_nodelay(&listener->uv.tcp, 1);
-    return status;
+    int saved = errno;
+    if (fd >= 0) close(fd);
+    errno = saved;
+    return -1;
+}
+
+/* Accepted sockets inherit TCP_NODELAY from the listener: one system call instead of one for each.
+ * "::" takes IPv4 callers too. */
+static int bind_tcp(const struct addrinfo *address)
+{
+    int on = 1, off = 0;
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
+        return give_up(fd);
+    if (address->ai_family == AF_INET6 &&
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off))
+        return give_up(fd);
+    if (bind(fd, address->ai_addr, address->ai_addrlen) || listen(fd, BACKLOG)) return give_up(fd);
+    return fd;
 }
 
 enum err listener_tcp(struct loop *loop, str host, uint16_t port,
@@ -396,15 +453,12 @@ enum err listener_tcp(struct loop *loop, str host, uint16_t port,
     int failed = getaddrinfo(name, service, &hints, &addresses);
     if (failed) return fault(reterr, ERR_IO, "cannot listen on %s: %s", name, gai_strerror(failed));
 
-    struct listener *listener = listener_new(loop, false, fn, arg);
-    int status = listen_tcp(listener, addresses->ai_addr);
+    int fd = bind_tcp(addresses);
     freeaddrinfo(addresses);
-    if (status) {
-        listener_close(listener);
+    if (fd < 0)
         return fault(reterr, ERR_IO, "cannot listen on %s port %u: %s", name, port,
-                     uv_strerror(status));
-    }
-    *ret_listener = listener;
+                     strerror(errno));
+    *ret_listener = listener_new(loop, fd, false, fn, arg);
     return OK;
 }
 
@@ -419,17 +473,18 @@ static int bind_unix(const char *path)
     if (folder_fd < 0) return -1;
 
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder_fd,
-             slash ? slash + 1 : path);
+    int len = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder_fd,
+                       slash ? slash + 1 : path);
+    if (len >= (int)sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return give_up(folder_fd);
+    }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     unlink(path); /* left by a process that was killed; the data folder's lock says it is ours */
-    if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, sizeof address) || chmod(path, 0600))) {
-        int saved = errno;
-        close(fd);
-        errno = saved;
-        fd = -1;
-    }
-    close(folder_fd);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) || chmod(path, 0600) ||
+        listen(fd, BACKLOG))
+        fd = give_up(fd);
+    give_up(folder_fd);
     return fd;
 }
 
@@ -439,25 +494,15 @@ enum err listener_unix(struct loop *loop, const char *path, void (*fn)(void *arg
     int fd = bind_unix(path);
     if (fd < 0) return fault(reterr, ERR_IO, "cannot listen on %s: %s", path, strerror(errno));
 
-    struct listener *listener = listener_new(loop, true, fn, arg);
-    int status = uv_pipe_open(&listener->uv.pipe, fd);
-    if (status) close(fd);
-    if (!status) status = uv_listen(&listener->uv.stream, BACKLOG, on_connection);
-    if (status) {
-        listener_close(listener);
-        return fault(reterr, ERR_IO, "cannot listen on %s: %s", path, uv_strerror(status));
-    }
-    *ret_listener = listener;
+    *ret_listener = listener_new(loop, fd, true, fn, arg);
     return OK;
 }
 
 uint16_t listener_port(const struct listener *listener)
 {
     struct sockaddr_storage address;
-    int len = sizeof address;
-    if (listener->is_unix ||
-        uv_tcp_getsockname(&listener->uv.tcp, (struct sockaddr *)&address, &len))
-        return 0;
+    socklen_t len = sizeof address;
+    if (listener->is_unix || getsockname(listener->fd, (struct sockaddr *)&address, &len)) return 0;
     return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
                                                : ((struct sockaddr_in *)&address)->sin_port);
 }

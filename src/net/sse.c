@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "net/http_int.h"
 #include "net/loop.h"
@@ -45,6 +46,8 @@ struct sse_log {
     uint64_t end;
     struct sse_stream *streams;
     struct loop_defer deliver;
+    struct timer *rest; /* runs after a long delivery; NULL until the first one */
+    bool resting, due;  /* due: something was appended meanwhile */
 };
 
 struct sse_stream {
@@ -69,15 +72,44 @@ struct sse_stream {
 
 static void stream_write(struct sse_stream *stream);
 
+static void deliver_soon(struct sse_log *log)
+{
+    if (log->resting)
+        log->due = true;
+    else
+        loop_defer(log->loop, &log->deliver);
+}
+
+static void on_rested(void *arg)
+{
+    struct sse_log *log = arg;
+    log->resting = false;
+    if (log->due) deliver_soon(log);
+}
+
+/* As long as the delivery took, others have the loop: what is appended meanwhile goes out together.
+ * So a large audience costs at most half of the loop's time, and a burst few system calls per
+ * reader. */
+static void rest(struct sse_log *log, msec took)
+{
+    if (took < SSE_REST_MS_MIN) return;
+    if (!log->rest) log->rest = timer_new(log->loop, on_rested, log);
+    timer_start(log->rest, took < SSE_REST_MS_MAX ? took : SSE_REST_MS_MAX);
+    log->resting = true;
+}
+
 /* Serve every follower. A stream may leave the list while we walk it: the next one is known before.
  */
 static void deliver(struct loop_defer *defer)
 {
     struct sse_log *log = CONTAINER(defer, struct sse_log, deliver);
+    msec before = clock_steady(&clock_system);
+    log->due = false;
     for (struct sse_stream *stream = log->streams, *next; stream; stream = next) {
         next = stream->next;
         stream_write(stream);
     }
+    rest(log, clock_steady(&clock_system) - before);
 }
 
 struct sse_log *sse_log_new(struct loop *loop, size_t bytes_max)
@@ -114,6 +146,7 @@ void sse_log_free(struct sse_log *log)
         if (stream->ending) stream_write(stream);
     }
     loop_defer_cancel(log->loop, &log->deliver);
+    timer_free(log->rest);
     for (struct segment *s = log->oldest, *next; s; s = next) {
         next = s->next;
         segment_unref(s);
@@ -163,7 +196,7 @@ void sse_log_append(struct sse_log *log, str frame)
     log->bytes += total;
     log->end += total;
     drop_old(log);
-    if (log->streams) loop_defer(log->loop, &log->deliver);
+    if (log->streams) deliver_soon(log);
 }
 
 uint64_t sse_log_end(const struct sse_log *log)
@@ -372,7 +405,7 @@ void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place)
     stream->next = log->streams;
     if (stream->next) stream->next->prev = stream;
     log->streams = stream;
-    if (place < log->end) loop_defer(log->loop, &log->deliver);
+    if (place < log->end) deliver_soon(log);
 }
 
 void sse_close(struct sse_stream *stream)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-int main(void)
+#include "app/cli.h"
+
+int main(int argc, char **argv)
 {
-    return 0;
+    return cli_main(argc, argv);
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The admin socket, data/fermata.sock: how the command line talks to the running server. Who can
+ * open the socket owns the data folder, so nobody is asked for a key.
+ */
+#include "app/exchange.h"
+#include "app/key_job.h"
+#include "app/route.h"
+#include "app/say.h"
+#include "app/server.h"
+#include "base/log.h"
+
+struct admin_add {
+    struct key_add add; /* first: the store's job is the exchange's */
+    struct exchange *x;
+};
+
+static void add_done(struct job *job, enum err e)
+{
+    struct admin_add *add = (struct admin_add *)(void *)job;
+    struct exchange *x = add->x;
+    struct fault why = {0};
+    e = key_fault(e, add->add.key.user, &why);
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
+    auth_add_key(x->server->auth, &add->add.key);
+    log_info("key.added", LOG_STR("id", add->add.key.id), LOG_STR("user", add->add.key.user));
+    exchange_json(x, 201,
+                  arena_printf(exchange_arena(x), "{\"id\":\"%.*s\",\"key\":\"%s\"}",
+                               STR_ARG(add->add.key.id), add->add.text));
+}
+
+/* Names of roles; none given means a plain user. */
+static enum err roles_of(const struct json *names, unsigned *ret_roles, struct fault *reterr)
+{
+    unsigned roles = 0;
+    for (const struct json *name = names ? names->child : NULL; name; name = name->next) {
+        unsigned bit;
+        if (role_parse(json_text(name), &bit))
+            return fault_field(reterr, ERR_INVALID_FIELD, "roles", "there is no role \"%s\"",
+                               say(json_text(name)).text);
+        roles |= bit;
+    }
+    *ret_roles = roles ? roles : ROLE_USER;
+    return OK;
+}
+
+static void admin_key_add(struct exchange *x)
+{
+    static const char *const known[] = {"user", "name", "roles", NULL};
+    struct fault why = {0};
+    str user;
+    unsigned roles = 0;
+    enum err e = exchange_known(x->body, known, &why);
+    if (!e) e = exchange_string(x->body, "user", USER_BYTES_MAX, &user, &why);
+    if (!e) e = roles_of(json_get(x->body, STR("roles")), &roles, &why);
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
+    struct admin_add *add = ARENA_NEW(exchange_arena(x), struct admin_add);
+    key_add_init(&add->add, user, json_text(json_get(x->body, STR("name"))), roles);
+    add->add.job.done = add_done;
+    add->x = x;
+    store_write(x->server->store, &add->add.job);
+}
+
+struct admin_list {
+    struct key_list_job list;
+    struct exchange *x;
+};
+
+static void list_done(struct job *job, enum err e)
+{
+    struct admin_list *list = (struct admin_list *)(void *)job;
+    if (e) {
+        exchange_error(list->x, e, NULL);
+        return;
+    }
+    struct buf body;
+    buf_init(&body, HTTP_ANSWER_BYTES_MAX / 2);
+    key_list_json(&body, &list->list.list);
+    exchange_json(list->x, 200, buf_str(&body));
+    buf_done(&body);
+}
+
+static void admin_key_list(struct exchange *x)
+{
+    struct admin_list *list = ARENA_NEW(exchange_arena(x), struct admin_list);
+    key_list_init(&list->list, exchange_arena(x));
+    list->list.job.done = list_done;
+    list->x = x;
+    store_read(x->server->store, &list->list.job);
+}
+
+struct admin_revoke {
+    struct key_revoke revoke;
+    struct exchange *x;
+};
+
+static void revoke_done(struct job *job, enum err e)
+{
+    struct admin_revoke *revoke = (struct admin_revoke *)(void *)job;
+    struct exchange *x = revoke->x;
+    struct fault why = {0};
+    e = key_fault(e, revoke->revoke.id, &why);
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
+    auth_remove_key(x->server->auth, revoke->revoke.id);
+    log_info("key.revoked", LOG_STR("id", revoke->revoke.id));
+    exchange_empty(x);
+}
+
+static void admin_key_revoke(struct exchange *x)
+{
+    struct admin_revoke *revoke = ARENA_NEW(exchange_arena(x), struct admin_revoke);
+    key_revoke_init(&revoke->revoke, x->params[0]);
+    revoke->revoke.job.done = revoke_done;
+    revoke->x = x;
+    store_write(x->server->store, &revoke->revoke.job);
+}
+
+static const struct route rows[] = {
+    {.method = HTTP_POST,
+     .path = "/keys",
+     .body_bytes_max = 16 * 1024,
+     .body = "Object",
+     .handle = admin_key_add},
+    {.method = HTTP_GET, .path = "/keys", .handle = admin_key_list},
+    {.method = HTTP_DELETE, .path = "/keys/{id}", .handle = admin_key_revoke},
+};
+
+const struct routes admin_routes = {rows, COUNT(rows)};

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command table and the parser it drives.
+ *
+ * A command is a row; its own flags are rows of a table that the row points to, each naming the
+ * field of struct args it fills. Flags that are in no such table are looked for among the options
+ * of option.c, so `--data` works behind every command and is declared once.
+ *
+ * To add a command: a prototype in commands.h and a row in commands[]. To add a flag: a field in
+ * struct args and a row in the command's table.
+ */
+#include "app/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/say.h"
+#include "base/limits.h"
+
+enum flag_kind { FLAG_SWITCH, FLAG_TEXT, FLAG_TEXTS }; /* bool, str, struct strs */
+
+struct flag {
+    const char *name;
+    enum flag_kind kind;
+    const char *value; /* what help calls it; "a|b" allows only a and b */
+    size_t offset;
+    bool required;
+    bool hidden; /* not in help */
+    const char *help[LANG_COUNT];
+};
+
+struct command {
+    const char *name;    /* one word or two */
+    const char *operand; /* "ID", in brackets if optional, or NULL */
+    const struct flag *flags;
+    size_t flag_count;
+    command_fn *run;
+    bool needs_config;
+    const char *help[LANG_COUNT];
+};
+
+#define ARG(member)  offsetof(struct args, member)
+#define FLAGS(table) table, COUNT(table)
+
+static command_fn help_main, version_main;
+
+/* clang-format off */
+static const struct flag key_add_flags[] = {
+    {"user", FLAG_TEXT, "NAME", ARG(user), .required = true,
+     .help = {"whom the key stands for", "密钥代表的用户"}},
+    {"role", FLAG_TEXTS, "user|approver|operator", ARG(roles),
+     .help = {"what the key may do; may be repeated", "密钥的权限；可以重复"}},
+    {"name", FLAG_TEXT, "TEXT", ARG(name),
+     .help = {"a note to tell keys apart", "用来区分密钥的备注"}},
+};
+
+static const struct flag help_flags[] = {
+    {"markdown", FLAG_SWITCH, NULL, ARG(markdown), .hidden = true,
+     .help = {"print docs/CONFIGURATION.md", "输出 docs/CONFIGURATION.md"}},
+};
+
+static const struct command commands[] = {
+    {"serve", NULL, NULL, 0, serve_main, true,
+     {"run the server until SIGTERM or SIGINT", "运行服务器，直到收到 SIGTERM 或 SIGINT"}},
+    {"key add", NULL, FLAGS(key_add_flags), key_add_main, true,
+     {"make an API key and print it once", "创建 API 密钥，只显示一次"}},
+    {"key list", NULL, NULL, 0, key_list_main, true,
+     {"list the API keys without their secrets", "列出 API 密钥，不显示密文"}},
+    {"key revoke", "ID", NULL, 0, key_revoke_main, true,
+     {"make an API key invalid", "吊销一个 API 密钥"}},
+    {"check", NULL, NULL, 0, check_main, true,
+     {"print the effective configuration and test what it names", "显示生效的配置，并检查其中的各项"}},
+    {"version", NULL, NULL, 0, version_main, false,
+     {"print the version", "显示版本"}},
+    {"help", "[COMMAND]", FLAGS(help_flags), help_main, false,
+     {"print this, or only one command", "显示本帮助，或只显示一个命令"}},
+};
+/* clang-format on */
+
+static const struct {
+    const char *usage, *commands, *options, *more;
+} words[LANG_COUNT] = {
+    [LANG_EN] = {"Usage: fermata COMMAND [OPTION]...", "Commands", "Options of every command",
+                 "Options may also stand in fermata.yaml or in the environment: --limits-body is "
+                 "body below\nlimits in the file, and FERMATA_LIMITS_BODY. A flag wins over the "
+                 "environment, and that over\nthe file. Exit codes: 0 done, 1 failed, 2 command "
+                 "line or configuration refused."},
+    [LANG_ZH] = {"用法：fermata 命令 [选项]...", "命令", "所有命令通用的选项",
+                 "选项也可以写在 fermata.yaml 或环境变量中：--limits-body 对应文件中 limits 下的 "
+                 "body，\n以及 FERMATA_LIMITS_BODY。命令行优先于环境变量，环境变量优先于文件。\n"
+                 "退出码：0 完成，1 失败，2 命令行或配置有误。"},
+};
+
+/* Finding the command. */
+
+static str first_word(const char *name)
+{
+    str rest = str_c(name);
+    return str_split(&rest, ' ');
+}
+
+static const struct command *command_named(str name)
+{
+    for (size_t i = 0; i < COUNT(commands); i++)
+        if (str_eq(str_c(commands[i].name), name)) return &commands[i];
+    return NULL;
+}
+
+static bool command_begins(str word)
+{
+    for (size_t i = 0; i < COUNT(commands); i++)
+        if (str_eq(first_word(commands[i].name), word)) return true;
+    return false;
+}
+
+/* Half of "key add" may be all that was typed. */
+static void offer_command(struct nearest *n, const char *name)
+{
+    nearest_offer(n, str_c(name), name);
+    if (str_find_char(n->unknown, ' ') < 0) nearest_offer(n, first_word(name), name);
+}
+
+static enum err unknown_command(struct fault *reterr, str given)
+{
+    struct nearest n;
+    nearest_init(&n, given);
+    for (size_t i = 0; i < COUNT(commands); i++) offer_command(&n, commands[i].name);
+    return fault(reterr, ERR_BAD_REQUEST, "unknown command \"%s\"%s", say(given).text,
+                 say_nearest(&n, "`fermata help` lists the known ones").text);
+}
+
+/* On success *ret_words is how many of argv the command took. */
+static enum err find_command(struct arena *arena, int argc, char *const *argv,
+                             const struct command **ret_command, int *ret_words,
+                             struct fault *reterr)
+{
+    if (argc < 2) return fault(reterr, ERR_BAD_REQUEST, "no command; `fermata help` lists them");
+    str word = str_c(argv[1]);
+    if (str_starts(word, STR("-")))
+        return fault(reterr, ERR_BAD_REQUEST, "\"%s\" stands before the command; write it behind",
+                     say(word).text);
+    *ret_words = 1;
+    *ret_command = command_named(word);
+    if (*ret_command) return OK;
+    if (!command_begins(word)) return unknown_command(reterr, word);
+
+    if (argc < 3 || argv[2][0] == '-')
+        return fault(reterr, ERR_BAD_REQUEST,
+                     "\"%s\" needs one more word; `fermata help %s` lists them", argv[1], argv[1]);
+    str both = arena_printf(arena, "%s %s", argv[1], argv[2]);
+    *ret_words = 2;
+    *ret_command = command_named(both);
+    return *ret_command ? OK : unknown_command(reterr, both);
+}
+
+/* Taking flags. */
+
+struct parse {
+    struct arena *arena;
+    struct call call;
+    struct config_arg *options; /* as call.options */
+    char *const *argv;
+    int argc;
+    int at; /* next word to look at */
+    struct fault *reterr;
+};
+
+static enum err text_check(const struct parse *p, const char *what, str text)
+{
+    if (text.len == 0) return fault(p->reterr, ERR_BAD_REQUEST, "%s is empty", what);
+    if (text.len > COMMAND_TEXT_BYTES_MAX)
+        return fault(p->reterr, ERR_BAD_REQUEST, "%s is longer than %d bytes", what,
+                     COMMAND_TEXT_BYTES_MAX);
+    if (!say_plain(text))
+        return fault(p->reterr, ERR_BAD_REQUEST, "%s has characters that cannot be printed", what);
+    return OK;
+}
+
+static enum err choice_check(const struct parse *p, const struct flag *flag, str text)
+{
+    str rest = str_c(flag->value);
+    if (str_find_char(rest, '|') < 0) return OK;
+    struct nearest n;
+    nearest_init(&n, text);
+    while (rest.p) {
+        str choice = str_split(&rest, '|');
+        if (str_eq(choice, text)) return OK;
+        nearest_offer(&n, choice, say(choice).text);
+    }
+    char otherwise[80];
+    snprintf(otherwise, sizeof otherwise, "write one of %s", flag->value);
+    return fault(p->reterr, ERR_BAD_REQUEST, "--%s does not know \"%s\"%s", flag->name,
+                 say(text).text, say_nearest(&n, otherwise).text);
+}
+
+static enum err given_twice(const struct parse *p, const char *name)
+{
+    return fault(p->reterr, ERR_BAD_REQUEST, "--%s is given twice; remove one", name);
+}
+
+/* Lists are short, so each value makes a new one. */
+static enum err append(struct parse *p, const struct flag *flag, struct strs *list, str text)
+{
+    if (list->count == COMMAND_FLAG_VALUES_MAX)
+        return fault(p->reterr, ERR_BAD_REQUEST, "--%s is given more than %d times", flag->name,
+                     COMMAND_FLAG_VALUES_MAX);
+    str *items = arena_array(p->arena, list->count + 1, sizeof *items);
+    if (list->count) memcpy(items, list->items, list->count * sizeof *items);
+    items[list->count] = text;
+    *list = (struct strs){items, list->count + 1};
+    return OK;
+}
+
+static enum err take_own(struct parse *p, const struct flag *flag, str text)
+{
+    void *field = (char *)&p->call.args + flag->offset;
+    if (flag->kind == FLAG_SWITCH) {
+        *(bool *)field = true;
+        return OK;
+    }
+    char what[32];
+    snprintf(what, sizeof what, "--%s", flag->name);
+    enum err e = text_check(p, what, text);
+    if (!e) e = choice_check(p, flag, text);
+    if (e) return e;
+    if (flag->kind == FLAG_TEXTS) return append(p, flag, field, text);
+    if (((str *)field)->len) return given_twice(p, flag->name);
+    *(str *)field = text;
+    return OK;
+}
+
+static enum err take_option(struct parse *p, int option, const char *name, str value)
+{
+    for (size_t i = 0; i < p->call.option_count; i++)
+        if (p->options[i].option == option) return given_twice(p, name);
+    p->options[p->call.option_count++] = (struct config_arg){option, value};
+    return OK;
+}
+
+static enum err unknown_flag(const struct parse *p, str name)
+{
+    struct nearest n;
+    nearest_init(&n, name);
+    const struct command *c = p->call.command;
+    for (size_t i = 0; i < c->flag_count; i++)
+        if (!c->flags[i].hidden) nearest_offer(&n, str_c(c->flags[i].name), c->flags[i].name);
+    config_offer_flags(&n);
+    const char *near = nearest_name(&n);
+    if (near)
+        return fault(p->reterr, ERR_BAD_REQUEST, "unknown flag \"--%s\"; did you mean \"--%s\"?",
+                     say(name).text, near);
+    return fault(p->reterr, ERR_BAD_REQUEST,
+                 "unknown flag \"--%s\"; `fermata help` lists the known ones", say(name).text);
+}
+
+static const struct flag *own_flag(const struct command *command, str name)
+{
+    for (size_t i = 0; i < command->flag_count; i++)
+        if (str_eq(str_c(command->flags[i].name), name)) return &command->flags[i];
+    return NULL;
+}
+
+/* The value: what stands behind '=', or the next word unless that is a flag itself. */
+static enum err flag_value(struct parse *p, str name, str behind, str *ret_value)
+{
+    if (behind.p) {
+        *ret_value = behind;
+        return OK;
+    }
+    if (p->at == p->argc || str_starts(str_c(p->argv[p->at]), STR("--")))
+        return fault(p->reterr, ERR_BAD_REQUEST, "--%s needs a value behind it", say(name).text);
+    *ret_value = str_c(p->argv[p->at++]);
+    return OK;
+}
+
+static enum err take_flag(struct parse *p, str word)
+{
+    str value = str_drop(word, 2); /* the dashes */
+    str name = str_split(&value, '=');
+    const struct flag *flag = own_flag(p->call.command, name);
+    int option = flag ? -1 : config_flag(name);
+    if (!flag && option < 0) return unknown_flag(p, name);
+    if (flag && flag->kind == FLAG_SWITCH) {
+        if (value.p) return fault(p->reterr, ERR_BAD_REQUEST, "--%s takes no value", flag->name);
+        return take_own(p, flag, STR_EMPTY);
+    }
+    enum err e = flag_value(p, name, value, &value);
+    if (e) return e;
+    return flag ? take_own(p, flag, value) : take_option(p, option, say(name).text, value);
+}
+
+static enum err take_operand(struct parse *p, str word)
+{
+    const struct command *c = p->call.command;
+    if (!c->operand || p->call.args.operand.len)
+        return fault(p->reterr, ERR_BAD_REQUEST, "`fermata %s` does not take \"%s\"", c->name,
+                     say(word).text);
+    p->call.args.operand = word;
+    return text_check(p, c->operand, word);
+}
+
+static enum err take_words(struct parse *p)
+{
+    bool flags = true; /* no "--" so far */
+    while (p->at < p->argc) {
+        str word = str_c(p->argv[p->at++]);
+        enum err e;
+        if (flags && str_eq(word, STR("--"))) {
+            flags = false;
+            continue;
+        }
+        if (flags && str_starts(word, STR("--")))
+            e = take_flag(p, word);
+        else if (flags && str_starts(word, STR("-")) && word.len > 1)
+            e = fault(p->reterr, ERR_BAD_REQUEST, "unknown flag \"%s\"; flags begin with --",
+                      say(word).text);
+        else
+            e = take_operand(p, word);
+        if (e) return e;
+    }
+    return OK;
+}
+
+static enum err check_complete(const struct parse *p)
+{
+    const struct command *c = p->call.command;
+    if (c->operand && c->operand[0] != '[' && p->call.args.operand.len == 0)
+        return fault(p->reterr, ERR_BAD_REQUEST, "`fermata %s` needs %s behind it", c->name,
+                     c->operand);
+    for (size_t i = 0; i < c->flag_count; i++) {
+        const struct flag *flag = &c->flags[i];
+        const str *text = (const void *)((const char *)&p->call.args + flag->offset);
+        if (flag->required && text->len == 0)
+            return fault(p->reterr, ERR_BAD_REQUEST, "`fermata %s` needs --%s %s", c->name,
+                         flag->name, flag->value);
+    }
+    return OK;
+}
+
+enum err cli_parse(struct arena *arena, int argc, char *const *argv, struct call *ret_call,
+                   struct fault *reterr)
+{
+    struct parse p = {.arena = arena, .argv = argv, .argc = argc, .reterr = reterr};
+    int taken = 0;
+    enum err e = find_command(arena, argc, argv, &p.call.command, &taken, reterr);
+    if (e) return e;
+    p.at = 1 + taken;
+    p.options = arena_array(arena, (size_t)argc, sizeof *p.options);
+    p.call.options = p.options;
+    e = take_words(&p);
+    if (!e) e = check_complete(&p);
+    if (e) return e;
+    *ret_call = p.call;
+    return OK;
+}
+
+bool cli_wants_help(int argc, char *const *argv)
+{
+    for (int i = 1; i < argc && !str_eq(str_c(argv[i]), STR("--")); i++)
+        if (str_eq(str_c(argv[i]), STR("--help")) || str_eq(str_c(argv[i]), STR("-h"))) return true;
+    return false;
+}
+
+const char *cli_command_name(const struct command *command)
+{
+    return command->name;
+}
+
+/* Help. */
+
+static void help_command(struct buf *out, enum lang lang, const struct command *command)
+{
+    char left[64];
+    snprintf(left, sizeof left, "%s %s", command->name, command->operand ? command->operand : "");
+    buf_printf(out, "  %-34s %s\n", left, command->help[lang]);
+    for (size_t i = 0; i < command->flag_count; i++) {
+        const struct flag *flag = &command->flags[i];
+        if (flag->hidden) continue;
+        snprintf(left, sizeof left, "--%s %s", flag->name, flag->value ? flag->value : "");
+        buf_printf(out, "    %-32s %s\n", left, flag->help[lang]);
+    }
+}
+
+bool cli_help(struct buf *out, enum lang lang, str topic)
+{
+    if (topic.len && !command_begins(topic)) return false;
+    buf_printf(out, "%s\n\n%s:\n", words[lang].usage, words[lang].commands);
+    for (size_t i = 0; i < COUNT(commands); i++)
+        if (topic.len == 0 || str_eq(first_word(commands[i].name), topic))
+            help_command(out, lang, &commands[i]);
+    buf_printf(out, "\n%s:\n", words[lang].options);
+    config_help(out, lang);
+    buf_printf(out, "\n%s\n", words[lang].more);
+    return true;
+}
+
+enum lang cli_lang(char *const *environment)
+{
+    static const str names[] = {STR("LC_ALL="), STR("LC_MESSAGES="), STR("LANG=")};
+    for (size_t i = 0; i < COUNT(names); i++)
+        for (char *const *at = environment; *at; at++) {
+            str value = str_c(*at);
+            if (!str_starts(value, names[i]) || value.len == names[i].len) continue;
+            return str_starts(str_drop(value, names[i].len), STR("zh")) ? LANG_ZH : LANG_EN;
+        }
+    return LANG_EN;
+}
+
+void cli_version(struct buf *out)
+{
+    buf_append(out, STR("fermata " FERMATA_VERSION "\nbuilt with " FERMATA_LIBRARIES "\n"));
+}
+
+/* Running. */
+
+enum { HELP_BYTES_MAX = 64 * 1024 };
+
+static int put(FILE *file, const struct buf *text)
+{
+    bool ok = !text->full && fwrite(text->p, 1, text->len, file) == text->len && !fflush(file);
+    return ok ? EXIT_OK : EXIT_FAILED;
+}
+
+static int refused(const char *text)
+{
+    fprintf(stderr, "fermata: %s\n", text);
+    return EXIT_USAGE;
+}
+
+static int help_main(const struct config *config, struct arena *arena, const struct args *args)
+{
+    (void)config, (void)arena;
+    AUTO(buf_done) struct buf out;
+    buf_init(&out, HELP_BYTES_MAX);
+    if (args->markdown) {
+        config_markdown(&out);
+    } else if (!cli_help(&out, cli_lang(environ), args->operand)) {
+        struct fault fault;
+        unknown_command(&fault, args->operand);
+        return refused(fault.text);
+    }
+    return put(stdout, &out);
+}
+
+static int version_main(const struct config *config, struct arena *arena, const struct args *args)
+{
+    (void)config, (void)arena, (void)args;
+    AUTO(buf_done) struct buf out;
+    buf_init(&out, HELP_BYTES_MAX);
+    cli_version(&out);
+    return put(stdout, &out);
+}
+
+/* Help that nobody asked for goes to standard error, so that a script does not take it for output.
+ */
+static int overview(FILE *file)
+{
+    AUTO(buf_done) struct buf out;
+    buf_init(&out, HELP_BYTES_MAX);
+    cli_help(&out, cli_lang(environ), STR_EMPTY);
+    return put(file, &out);
+}
+
+static int run(struct arena *arena, const struct call *call)
+{
+    if (!call->command->needs_config) return call->command->run(NULL, arena, &call->args);
+
+    struct config config;
+    struct fault fault;
+    if (config_load(arena, call->options, call->option_count, environ, &config, &fault))
+        return refused(fault.text);
+    log_setup(config.log.level, config.log.json);
+    for (size_t i = 0; i < config.warnings.count; i++)
+        log_warn("config.warning", LOG_STR("text", config.warnings.items[i]));
+    return call->command->run(&config, arena, &call->args);
+}
+
+int cli_main(int argc, char **argv)
+{
+    if (cli_wants_help(argc, argv)) return overview(stdout);
+    if (argc < 2) {
+        overview(stderr);
+        return EXIT_USAGE;
+    }
+    if (str_eq(str_c(argv[1]), STR("--version"))) return version_main(NULL, NULL, NULL);
+
+    AUTO(arena_done) struct arena arena;
+    arena_init(&arena);
+    struct call call;
+    struct fault fault;
+    if (cli_parse(&arena, argc, argv, &call, &fault)) return refused(fault.text);
+    return run(&arena, &call);
+}

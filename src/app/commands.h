@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The commands behind the command line, and what they are given. cli.c has the table that names
+ * them and says which arguments each one takes.
+ */
+#ifndef APP_COMMANDS_H
+#define APP_COMMANDS_H
+
+#include "app/config.h"
+
+/* Exit codes of every command. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* The arguments of all commands. A command finds its own filled in, checked against its row, and
+ * the others empty. Text is valid UTF-8 without control characters, NUL-terminated, and at most
+ * COMMAND_TEXT_BYTES_MAX bytes. */
+struct args {
+    str operand;       /* the one word behind the command: an id, a topic */
+    str user;          /* key add --user */
+    struct strs roles; /* key add --role, of user, approver, operator; may be empty */
+    str name;          /* key add --name */
+    bool markdown;     /* help --markdown */
+};
+
+/* Each returns an exit code and reports its own failures. config is NULL for a command whose row
+ * does not need it. */
+typedef int command_fn(const struct config *config, struct arena *arena, const struct args *args);
+
+command_fn serve_main;
+command_fn key_add_main;
+command_fn key_list_main;
+command_fn key_revoke_main;
+command_fn check_main;
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Configuration: one table of options (option.c) makes the YAML keys, the environment names, the
+ * flags, the checks, the help and docs/CONFIGURATION.md.
+ *
+ * Later wins: default, file, environment, flag. Every value given is checked, also one that a later
+ * source replaces. Values live in the arena given to config_load; a str in struct config is
+ * NUL-terminated, and empty when the option is not set.
+ */
+#ifndef APP_CONFIG_H
+#define APP_CONFIG_H
+
+#include "app/host.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/log.h"
+
+struct strs {
+    const str *items;
+    size_t count;
+};
+
+struct cidrs {
+    const struct cidr *items;
+    size_t count;
+};
+
+struct config_log {
+    enum log_level level;
+    bool json;
+};
+
+enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_FLAG };
+
+/* What was written for an option, and where; a scalar is one item, an unset one none. */
+struct config_value {
+    enum config_source source;
+    uint32_t line; /* of CONFIG_FILE */
+    struct strs items;
+};
+
+struct config {
+    str file; /* the configuration file that was read; empty if none */
+    struct host_port listen;
+    str data;
+    str api_key; /* also when it came from api_key_file */
+    str api_key_file;
+    struct url public_url;
+    struct cidrs trusted_proxies;
+    struct config_log log;
+    str secret_file;
+    struct strs auth_cors;
+    struct strs auth_hosts;
+    uint64_t body_bytes_max;
+    uint64_t upload_bytes_max;
+    uint32_t connections_max;
+    uint32_t rate_max; /* requests per key and second; 0 = no limit */
+
+    struct strs warnings;        /* for the log, one line each */
+    struct config_value *values; /* one per row of the option table */
+};
+
+/* One option from the command line; config_flag gives its number. */
+struct config_arg {
+    int option;
+    str value;
+};
+
+/* Read everything. `environment` ends in NULL. On failure the fault (ERR_CONFIG) says what is
+ * wrong, where, and what to write; *ret_config is untouched. Blocks: reads files. */
+enum err config_load(struct arena *arena, const struct config_arg *args, size_t arg_count,
+                     char *const *environment, struct config *ret_config, struct fault *reterr)
+    MUST_USE;
+
+/* What config_load gives when there is no file, variable or flag. */
+void config_defaults(struct arena *arena, struct config *ret_config);
+
+struct nearest;
+int config_flag(str flag); /* the option of "limits-body" (without --), or -1 */
+void config_offer_flags(struct nearest *n);
+
+/* The effective configuration as YAML that can be read back, the source of each value behind it.
+ * Secrets stand in comments, hidden. */
+void config_print(const struct config *config, struct buf *out);
+
+enum lang { LANG_EN, LANG_ZH, LANG_COUNT };
+
+void config_help(struct buf *out, enum lang lang); /* the lines of --help */
+void config_markdown(struct buf *out);             /* docs/CONFIGURATION.md */
+
+#endif

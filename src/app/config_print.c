@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What can be said about the configuration: the effective one as YAML, the options part of --help,
+ * and docs/CONFIGURATION.md. Everything comes from the option table.
+ *
+ * Invariant: a secret's text is never printed.
+ */
+#include "app/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app/option.h"
+
+/* A plain scalar where that is surely read back as the same text, else double quotes. */
+static bool plain_scalar(str text)
+{
+    static const str safe = STR("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./"
+                                "_:-");
+    for (size_t i = 0; i < text.len; i++)
+        if (str_find_char(safe, text.p[i]) < 0) return false;
+    return text.len && !memchr(":-_", text.p[0], 3) && !str_ends(text, STR(":")) &&
+           !str_eq(text, STR("null"));
+}
+
+static void print_scalar(struct buf *out, str text)
+{
+    if (plain_scalar(text)) {
+        buf_append(out, text);
+        return;
+    }
+    buf_char(out, '"');
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.p[i] == '"' || text.p[i] == '\\') buf_char(out, '\\');
+        buf_char(out, text.p[i]);
+    }
+    buf_char(out, '"');
+}
+
+static void print_value(struct buf *out, const struct option *option, struct strs items)
+{
+    bool list = option_form(option->type)->list;
+    if (option->type == SECRET && items.count) {
+        buf_append(out, STR("(hidden)"));
+        return;
+    }
+    if (!list && items.count == 0) buf_append(out, STR("\"\""));
+    if (list) buf_char(out, '[');
+    for (size_t i = 0; i < items.count; i++) {
+        if (i) buf_append(out, STR(", "));
+        print_scalar(out, items.items[i]);
+    }
+    if (list) buf_char(out, ']');
+}
+
+/* Options of one section stand together in the table, and no section is inside another. */
+void config_print(const struct config *config, struct buf *out)
+{
+    str open = STR_EMPTY;
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &options[i];
+        const struct config_value *value = &config->values[i];
+        str name = str_c(option->name), leaf = option_leaf(name);
+        str head = {name.p, name.len - leaf.len}; /* "limits." or empty */
+        if (head.len && !str_eq(head, open)) buf_printf(out, "%.*s:\n", (int)head.len - 1, head.p);
+        open = head;
+        bool comment = option->not_in_file || (option->type == SECRET && value->items.count);
+        buf_printf(out, "%s%s%s: ", head.len ? "  " : "", comment ? "# " : "", leaf.p);
+        print_value(out, option, value->items);
+        buf_printf(out, "  # %s\n", option_place(config, option, value).text);
+    }
+}
+
+void config_help(struct buf *out, enum lang lang)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &options[i];
+        char left[64];
+        snprintf(left, sizeof left, "--%s %s", option_flag(option).text,
+                 option_form(option->type)->placeholder);
+        buf_printf(out, "  %-34s %s", left, option->help[lang]);
+        if (*option->fallback) buf_printf(out, " [%s]", option->fallback);
+        buf_char(out, '\n');
+    }
+}
+
+/* The page about configuration. */
+
+static void markdown_options(struct buf *out)
+{
+    buf_append(out, STR("| key | environment | flag | value | default | meaning | 说明 |\n"
+                        "|---|---|---|---|---|---|---|\n"));
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &options[i];
+        const char *tick = *option->fallback ? "`" : "";
+        buf_printf(out, "| %s%s%s | `%s` | `--%s` | `%s` | %s%s%s | %s | %s |\n",
+                   option->not_in_file ? "" : "`", option->not_in_file ? "-" : option->name,
+                   option->not_in_file ? "" : "`", option_env(option).text,
+                   option_flag(option).text, option_form(option->type)->placeholder, tick,
+                   option->fallback, tick, option->help[LANG_EN], option->help[LANG_ZH]);
+    }
+}
+
+static void markdown_types(struct buf *out)
+{
+    buf_append(out, STR("| value | write |\n|---|---|\n"));
+    for (enum option_type type = 0; type < TYPE_COUNT; type++)
+        buf_printf(out, "| `%s` | %s |\n", option_form(type)->placeholder,
+                   option_form(type)->write);
+}
+
+static void markdown_ranges(struct buf *out)
+{
+    for (size_t i = 0; i < option_count; i++)
+        if (options[i].max)
+            buf_printf(out, "- `%s`: %llu to %llu\n", options[i].name,
+                       (unsigned long long)options[i].min, (unsigned long long)options[i].max);
+}
+
+/* What config_print says when nothing is set. */
+static void markdown_defaults(struct buf *out)
+{
+    AUTO(arena_done) struct arena arena;
+    arena_init(&arena);
+    struct config config;
+    config_defaults(&arena, &config);
+    config_print(&config, out);
+}
+
+void config_markdown(struct buf *out)
+{
+    buf_append(
+        out,
+        STR("# Configuration\n\n"
+            "<!-- Made by scripts/gen-docs from the option table in src/app/option.c. -->\n\n"
+            "Everything has a default; Fermata runs without any of this. A value comes from, the\n"
+            "later one winning:\n\n"
+            "1. the default;\n"
+            "2. the file `fermata.yaml` in the working directory, or the one that `--config` or\n"
+            "   `FERMATA_CONFIG` names, which then must exist;\n"
+            "3. the environment; an empty variable counts as not set;\n"
+            "4. a flag, which every command takes.\n\n"
+            "Dots in a key are levels in the file: `limits.body` is `body` below `limits`. A list\n"
+            "is a YAML sequence in the file, and separated by commas elsewhere. Paths are "
+            "relative\n"
+            "to the working directory. An unknown key or flag is an error; an unknown `FERMATA_`\n"
+            "variable is a warning. `fermata check` shows every value and where it came from.\n\n"
+            "## Options\n\n"));
+    markdown_options(out);
+    buf_append(out, STR("\n## Values\n\n"));
+    markdown_types(out);
+    buf_append(out, STR("\nRanges, in bytes where the value is a size:\n\n"));
+    markdown_ranges(out);
+    buf_append(out,
+               STR("\n`api_key` and `api_key_file` are two ways to give one thing; setting both "
+                   "is an error.\n"
+                   "\n## The file\n\nAll keys with their defaults:\n\n```yaml\n"));
+    markdown_defaults(out);
+    buf_append(out, STR("```\n"));
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One request on its way through a handler: who asks, for what, and the ways to answer.
+ *
+ * It lives in the request's arena until answered. A handler answers exactly once, at once or after
+ * a store job; strings that it needs later are copied into exchange->request->arena.
+ */
+#ifndef APP_EXCHANGE_H
+#define APP_EXCHANGE_H
+
+#include "app/auth.h"
+#include "app/route.h"
+#include "base/json.h"
+
+struct asset;
+struct server;
+
+struct exchange {
+    struct server *server;
+    struct http_request *request;
+    const struct route *route; /* or else: */
+    const struct asset *asset; /* one of the page's own files */
+    str path;                  /* without the public URL's prefix */
+    str params[ROUTE_PARAMS_MAX];
+    struct identity who;
+    str client;                        /* address, for the log */
+    unsigned char session[HASH_BYTES]; /* of a cookie that the store still has to be asked about */
+    bool ask_store;
+    bool preflight;
+    bool https;
+    bool here; /* from this machine, and not through a proxy */
+    struct json *body;
+};
+
+struct arena *exchange_arena(struct exchange *x);
+
+void exchange_json(struct exchange *x, int status, str body);
+void exchange_json_with(struct exchange *x, int status, str body, const struct http_field *fields,
+                        size_t field_count);
+void exchange_empty(struct exchange *x); /* 204 */
+void exchange_error(struct exchange *x, enum err e, const struct fault *why);
+
+/* The text of a required string member of the body, of 1 to len_max bytes. */
+enum err exchange_string(const struct json *object, const char *name, size_t len_max, str *ret_text,
+                         struct fault *reterr) MUST_USE;
+
+/* ERR_INVALID_FIELD, naming it, for a member that is not in the list (which ends in NULL), and for
+ * a body that is no object. */
+enum err exchange_known(const struct json *object, const char *const *names, struct fault *reterr)
+    MUST_USE;
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading a small file. It reads to the end rather than asking for the size first, so that pipes
+ * (`--config /dev/stdin`) work like files.
+ */
+#include "app/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/say.h"
+#include "base/buf.h"
+
+static void fd_close(const int *fd)
+{
+    if (*fd >= 0) close(*fd);
+}
+
+static enum err failed(struct fault *reterr, const char *path)
+{
+    int error = errno;
+    return fault(reterr, error == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: cannot be read: %s",
+                 say(str_c(path)).text, strerror(error));
+}
+
+enum err file_read(struct arena *arena, const char *path, size_t bytes_max, str *ret_text,
+                   struct fault *reterr)
+{
+    AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return failed(reterr, path);
+
+    AUTO(buf_done) struct buf text;
+    buf_init(&text, bytes_max + 1); /* one byte more tells too large from just large enough */
+    while (text.len <= bytes_max) {
+        size_t left = bytes_max + 1 - text.len;
+        size_t want = left < 4096 ? left : 4096;
+        ssize_t got = read(fd, buf_room(&text, want), want);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return failed(reterr, path);
+        if (got == 0) break;
+        buf_added(&text, (size_t)got);
+    }
+    if (text.len > bytes_max)
+        return fault(reterr, ERR_TOO_LARGE, "%s: larger than %zu bytes", say(str_c(path)).text,
+                     bytes_max);
+    *ret_text = arena_str(arena, buf_str(&text));
+    return OK;
+}

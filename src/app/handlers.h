@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The handlers named in the route tables. Each answers its exchange exactly once.
+ */
+#ifndef APP_HANDLERS_H
+#define APP_HANDLERS_H
+
+struct exchange;
+
+/* handle_ops.c */
+void handle_healthz(struct exchange *x);
+void handle_readyz(struct exchange *x);
+void handle_metrics(struct exchange *x);
+void handle_openapi(struct exchange *x);
+
+/* handle_session.c */
+void handle_session_get(struct exchange *x);
+void handle_session_post(struct exchange *x);
+void handle_session_delete(struct exchange *x);
+void handle_ticket_post(struct exchange *x);
+
+#endif

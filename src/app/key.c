@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `fermata key add | list | revoke`. With a server running on the data folder the work is done by
+ * that server, through its admin socket, so it takes effect at once; otherwise here, under the
+ * folder's lock.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/commands.h"
+#include "app/key_job.h"
+#include "app/say.h"
+#include "base/limits.h"
+#include "net/http_client.h"
+#include "store/lock.h"
+
+/* The data folder, opened here or owned by a running server. */
+struct home {
+    const char *folder;
+    struct arena *arena;
+    struct lock *lock;
+    struct store *store; /* NULL: a server runs */
+};
+
+static void home_done(struct home *home)
+{
+    store_close(home->store);
+    lock_free(home->lock);
+}
+
+static enum err home_open(struct home *home, struct fault *reterr)
+{
+    enum err e = lock_take(home->folder, &home->lock, reterr);
+    if (e == ERR_LOCKED) return OK;
+    return e ? e : store_open(home->folder, NULL, &home->store, reterr);
+}
+
+static int failed(const struct fault *why)
+{
+    fprintf(stderr, "fermata: %s\n", why->text);
+    return EXIT_FAILED;
+}
+
+/* Ask the running server. An answer above 299 becomes a fault with the server's own words. */
+static enum err ask(const struct home *home, const char *method, const char *path, str body,
+                    struct json **ret_json, struct fault *reterr)
+{
+    str socket = arena_printf(home->arena, "%s/fermata.sock", home->folder);
+    str url = arena_printf(home->arena, "http://localhost%s", path);
+    const struct client_header type = {"Content-Type", "application/json"};
+    struct buf answer;
+    buf_init(&answer, HTTP_ANSWER_BYTES_MAX);
+    int status = 0;
+    enum err e = client_call(&(struct client_options){.method = method,
+                                                      .url = url.p,
+                                                      .unix_path = socket.p,
+                                                      .headers = &type,
+                                                      .header_count = 1,
+                                                      .body = body,
+                                                      .once = true},
+                             &status, &answer, reterr);
+    str text = arena_str(home->arena, buf_str(&answer));
+    buf_done(&answer);
+    if (e)
+        return fault(
+            reterr, e,
+            "another fermata holds %s but does not answer on its socket; it may be starting "
+            "or stopping, so try again",
+            home->folder);
+    struct json *json = NULL;
+    if (text.len && json_parse(home->arena, text, &json, NULL))
+        return fault(reterr, ERR_NETWORK, "the running server gave no JSON");
+    if (status > 299)
+        return fault(reterr, ERR_INTERNAL, "%s",
+                     arena_cstr(home->arena, json_text(json_get(json, STR("detail")))));
+    *ret_json = json;
+    return OK;
+}
+
+/* ---- add ---- */
+
+static unsigned roles_of(const struct args *args)
+{
+    unsigned roles = 0;
+    for (size_t i = 0; i < args->roles.count; i++) {
+        unsigned bit = 0;
+        enum err e = role_parse(args->roles.items[i], &bit);
+        assert(e == OK); /* the command line allows only these names */
+        roles |= bit;
+    }
+    return roles ? roles : ROLE_USER;
+}
+
+static str add_request(struct arena *arena, const struct args *args)
+{
+    struct buf out;
+    buf_init(&out, 64 * 1024);
+    struct json_writer w;
+    json_write_begin(&w, &out);
+    json_object(&w);
+    json_member(&w, STR("user"), args->user);
+    json_member(&w, STR("name"), args->name);
+    json_key(&w, STR("roles"));
+    json_array(&w);
+    for (size_t i = 0; i < args->roles.count; i++) json_string(&w, args->roles.items[i]);
+    json_array_end(&w);
+    json_object_end(&w);
+    str copy = arena_str(arena, buf_str(&out));
+    buf_done(&out);
+    return copy;
+}
+
+static enum err add_key(const struct home *home, const struct args *args, str *ret_key,
+                        struct fault *reterr)
+{
+    if (home->store) {
+        struct key_add *add = ARENA_NEW(home->arena, struct key_add);
+        key_add_init(add, args->user, args->name, roles_of(args));
+        enum err e = key_fault(store_run(home->store, &add->job), args->user, reterr);
+        if (!e) *ret_key = str_c(add->text);
+        return e;
+    }
+    struct json *answer = NULL;
+    enum err e = ask(home, "POST", "/keys", add_request(home->arena, args), &answer, reterr);
+    if (!e) *ret_key = json_text(json_get(answer, STR("key")));
+    return e;
+}
+
+int key_add_main(const struct config *config, struct arena *arena, const struct args *args)
+{
+    AUTO(home_done) struct home home = {.folder = config->data.p, .arena = arena};
+    struct fault why = {0};
+    str key = STR_EMPTY;
+    if (home_open(&home, &why) || add_key(&home, args, &key, &why)) return failed(&why);
+    printf("%.*s\n", STR_ARG(key));
+    fprintf(stderr,
+            "Keep it: it is shown only this once. From now on every request needs a key.\n");
+    return EXIT_OK;
+}
+
+/* ---- list ---- */
+
+static str list_text(const struct home *home, struct fault *reterr)
+{
+    struct key_list_job list;
+    key_list_init(&list, home->arena);
+    if (key_fault(store_run(home->store, &list.job), STR_EMPTY, reterr)) return STR_EMPTY;
+    struct buf out;
+    buf_init(&out, HTTP_ANSWER_BYTES_MAX);
+    key_list_json(&out, &list.list);
+    str copy = arena_str(home->arena, buf_str(&out));
+    buf_done(&out);
+    return copy;
+}
+
+static enum err list_keys(const struct home *home, struct json **ret_list, struct fault *reterr)
+{
+    if (!home->store) return ask(home, "GET", "/keys", STR_EMPTY, ret_list, reterr);
+    str text = list_text(home, reterr);
+    if (!text.len) return reterr->err;
+    return json_parse(home->arena, text, ret_list, NULL);
+}
+
+static void print_key(const struct json *key)
+{
+    const struct json *roles = json_get(key, STR("roles"));
+    char names[64] = "";
+    for (const struct json *role = roles ? roles->child : NULL; role; role = role->next) {
+        size_t len = strlen(names);
+        snprintf(names + len, sizeof names - len, "%s%.*s", len ? "," : "", STR_ARG(role->text));
+    }
+    bool revoked = json_get(key, STR("revokedAt"));
+    printf("%-26.*s  %-7s  %-24s  %-22s  %.*s  %.*s\n",
+           STR_ARG(json_text(json_get(key, STR("id")))), revoked ? "revoked" : "active", names,
+           say(json_text(json_get(key, STR("user")))).text,
+           STR_ARG(json_text(json_get(key, STR("createdAt")))),
+           STR_ARG(json_text(json_get(key, STR("name")))));
+}
+
+int key_list_main(const struct config *config, struct arena *arena, const struct args *args)
+{
+    (void)args;
+    AUTO(home_done) struct home home = {.folder = config->data.p, .arena = arena};
+    struct fault why = {0};
+    struct json *list = NULL;
+    if (home_open(&home, &why) || list_keys(&home, &list, &why)) return failed(&why);
+    const struct json *keys = json_get(list, STR("keys"));
+    if (!keys || !keys->count)
+        fprintf(stderr, "There are no keys. `fermata key add --user NAME` makes one.\n");
+    for (const struct json *key = keys ? keys->child : NULL; key; key = key->next) print_key(key);
+    return EXIT_OK;
+}
+
+/* ---- revoke ---- */
+
+static enum err revoke_key(const struct home *home, str id, struct fault *reterr)
+{
+    if (!id_valid(id)) return key_fault(ERR_NOT_FOUND, id, reterr);
+    if (!home->store) {
+        struct json *answer = NULL;
+        str path = arena_printf(home->arena, "/keys/%.*s", STR_ARG(id));
+        return ask(home, "DELETE", path.p, STR_EMPTY, &answer, reterr);
+    }
+    struct key_revoke revoke;
+    key_revoke_init(&revoke, id);
+    return key_fault(store_run(home->store, &revoke.job), id, reterr);
+}
+
+int key_revoke_main(const struct config *config, struct arena *arena, const struct args *args)
+{
+    AUTO(home_done) struct home home = {.folder = config->data.p, .arena = arena};
+    struct fault why = {0};
+    if (home_open(&home, &why) || revoke_key(&home, args->operand, &why)) return failed(&why);
+    fprintf(stderr, "Revoked; its sessions have ended.\n");
+    return EXIT_OK;
+}

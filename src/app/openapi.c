@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * OpenAPI 3.1 from the route table. Routes of one path follow each other in the table, so a path
+ * item is opened at its first row and closed after its last.
+ */
+#include "app/openapi.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "net/problem.h"
+
+/* Bodies by name: their media type and JSON Schema. */
+static const struct schema {
+    const char *name, *media, *json;
+} schemas[] = {
+    {"Object", "application/json", "{\"type\":\"object\"}"},
+    {"Text", "text/plain", "{\"type\":\"string\"}"},
+    {"Problem", PROBLEM_TYPE,
+     "{\"type\":\"object\",\"required\":[\"type\",\"title\",\"status\",\"detail\",\"code\"],"
+     "\"properties\":{\"type\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},"
+     "\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},"
+     "\"code\":{\"type\":\"string\"},\"field\":{\"type\":\"string\"}}}"},
+    {"Health", "application/json",
+     "{\"type\":\"object\",\"required\":[\"status\"],"
+     "\"properties\":{\"status\":{\"const\":\"ok\"}}}"},
+    {"SessionRequest", "application/json",
+     "{\"type\":\"object\",\"required\":[\"key\"],\"additionalProperties\":false,"
+     "\"properties\":{\"key\":{\"type\":\"string\",\"minLength\":1}}}"},
+    {"Session", "application/json",
+     "{\"type\":\"object\",\"required\":[\"user\",\"roles\",\"via\"],"
+     "\"properties\":{\"user\":{\"type\":\"string\"},"
+     "\"roles\":{\"type\":\"array\",\"items\":{\"enum\":[\"user\",\"approver\",\"operator\"]}},"
+     "\"via\":{\"enum\":[\"local\",\"key\",\"session\",\"ticket\"]},"
+     "\"expiresAt\":{\"type\":\"string\",\"format\":\"date-time\"}}}"},
+    {"Ticket", "application/json",
+     "{\"type\":\"object\",\"required\":[\"ticket\",\"expiresAt\"],"
+     "\"properties\":{\"ticket\":{\"type\":\"string\"},"
+     "\"expiresAt\":{\"type\":\"string\",\"format\":\"date-time\"}}}"},
+};
+
+static const struct schema *schema_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT(schemas); i++)
+        if (strcmp(schemas[i].name, name) == 0) return &schemas[i];
+    return NULL;
+}
+
+bool openapi_has_schema(const char *name)
+{
+    return schema_find(name) != NULL;
+}
+
+static void put_content(struct json_writer *w, const char *name)
+{
+    const struct schema *schema = schema_find(name);
+    assert(schema);
+    char ref[64];
+    snprintf(ref, sizeof ref, "#/components/schemas/%s", name);
+    json_key(w, STR("content"));
+    json_object(w);
+    json_key(w, str_c(schema->media));
+    json_object(w);
+    json_key(w, STR("schema"));
+    json_object(w);
+    json_member(w, STR("$ref"), str_c(ref));
+    json_object_end(w);
+    json_object_end(w);
+    json_object_end(w);
+}
+
+static void put_parameter(struct json_writer *w, str name)
+{
+    json_object(w);
+    json_member(w, STR("name"), name);
+    json_member(w, STR("in"), STR("path"));
+    json_key(w, STR("required"));
+    json_bool(w, true);
+    json_key(w, STR("schema"));
+    json_raw(w, STR("{\"type\":\"string\"}"));
+    json_object_end(w);
+}
+
+static void put_parameters(struct json_writer *w, const char *path)
+{
+    if (!strchr(path, '{')) return;
+    json_key(w, STR("parameters"));
+    json_array(w);
+    for (str rest = str_c(path); rest.p;) {
+        str piece = str_split(&rest, '/');
+        if (piece.len > 2 && piece.p[0] == '{') put_parameter(w, (str){piece.p + 1, piece.len - 2});
+    }
+    json_array_end(w);
+}
+
+static void put_answers(struct json_writer *w, const struct route *route)
+{
+    json_key(w, STR("responses"));
+    json_object(w);
+    for (size_t i = 0; i < ROUTE_ANSWERS_MAX && route->answers[i].status; i++) {
+        char status[8];
+        snprintf(status, sizeof status, "%d", route->answers[i].status);
+        const char *schema = route->answers[i].schema;
+        json_key(w, str_c(status));
+        json_object(w);
+        json_member(w, STR("description"), schema ? str_c(schema) : STR("Done"));
+        if (schema) put_content(w, schema);
+        json_object_end(w);
+    }
+    json_object_end(w);
+}
+
+static void put_operation(struct json_writer *w, const struct route *route)
+{
+    char method[16];
+    const char *name = http_method_name(route->method);
+    for (size_t i = 0; i <= strlen(name); i++) method[i] = char_lower(name[i]);
+    json_key(w, str_c(method));
+    json_object(w);
+    json_member(w, STR("operationId"), str_c(route->name));
+    json_member(w, STR("summary"), str_c(route->summary));
+    put_parameters(w, route->path);
+    if (route->access == ACCESS_OPEN) {
+        json_key(w, STR("security"));
+        json_raw(w, STR("[]"));
+    }
+    if (route->body) {
+        json_key(w, STR("requestBody"));
+        json_object(w);
+        json_key(w, STR("required"));
+        json_bool(w, true);
+        put_content(w, route->body);
+        json_object_end(w);
+    }
+    put_answers(w, route);
+    json_object_end(w);
+}
+
+static void put_paths(struct json_writer *w, const struct routes *routes)
+{
+    json_key(w, STR("paths"));
+    json_object(w);
+    for (size_t i = 0; i < routes->count;) {
+        const char *path = routes->rows[i].path;
+        json_key(w, str_c(path));
+        json_object(w);
+        for (; i < routes->count && strcmp(routes->rows[i].path, path) == 0; i++)
+            put_operation(w, &routes->rows[i]);
+        json_object_end(w);
+    }
+    json_object_end(w);
+}
+
+static void put_components(struct json_writer *w)
+{
+    json_key(w, STR("components"));
+    json_object(w);
+    json_key(w, STR("securitySchemes"));
+    json_raw(
+        w,
+        STR("{\"key\":{\"type\":\"http\",\"scheme\":\"bearer\"},"
+            "\"session\":{\"type\":\"apiKey\",\"in\":\"cookie\",\"name\":\"fermata_session\"}}"));
+    json_key(w, STR("schemas"));
+    json_object(w);
+    for (size_t i = 0; i < COUNT(schemas); i++) {
+        json_key(w, str_c(schemas[i].name));
+        json_raw(w, str_c(schemas[i].json));
+    }
+    json_object_end(w);
+    json_object_end(w);
+}
+
+void openapi_write(struct buf *out, const struct routes *routes)
+{
+    struct json_writer w;
+    json_write_begin(&w, out);
+    json_object(&w);
+    json_member(&w, STR("openapi"), STR("3.1.0"));
+    json_key(&w, STR("info"));
+    json_object(&w);
+    json_member(&w, STR("title"), STR("Fermata"));
+    json_member(&w, STR("version"), STR(FERMATA_VERSION));
+    json_object_end(&w);
+    json_key(&w, STR("security"));
+    json_raw(&w, STR("[{\"key\":[]},{\"session\":[]}]"));
+    put_paths(&w, routes);
+    put_components(&w);
+    json_object_end(&w);
+}

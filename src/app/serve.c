@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `fermata serve`: wires everything together, runs until told to stop.
+ *
+ * Life of a request, with the functions that carry it:
+ *
+ *   listener_tcp          accepts                                        net/loop.c
+ *   http_server_accept    one connection object, nothing else            net/http_server.c
+ *   http1_feed            bytes -> head, body                            net/http1.c
+ *   gate_public.on_head   Host, route, Origin, who, how fast, how large  app/gate.c
+ *   gate_public.on_request  session from the store, JSON body            app/gate.c
+ *   route->handle         the work; a change is a job                    app/handle_*.c
+ *   store_write           jobs of a turn share one commit                store/store.c
+ *   job->done             back on the loop, after the commit             app/handle_*.c
+ *   http_answer           bytes to the socket                            net/http_answer.c
+ *
+ * Start: lock, secret, store, keys, listeners, then the line that says so. Stop (SIGTERM, SIGINT):
+ * listeners, connections, store, lock. A second signal ends at once, which is as safe as a crash.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/gate.h"
+#include "app/guard.h"
+#include "app/key_job.h"
+#include "app/server.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "net/http_server.h"
+#include "net/loop.h"
+#include "store/lock.h"
+#include "store/secret.h"
+
+#define COMMON_FIELDS "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+
+/* ---- start ---- */
+
+/* As many descriptors as the system allows; connections keep clear of what else needs one. */
+static uint32_t connections_max(const struct config *config)
+{
+    enum { OTHER_FILES = 64 };
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files)) return config->connections_max;
+    files.rlim_cur = files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files))
+        log_warn("limits.files", LOG_CSTR("reason", strerror(errno)));
+    getrlimit(RLIMIT_NOFILE, &files);
+    rlim_t room = files.rlim_cur > OTHER_FILES ? files.rlim_cur - OTHER_FILES : 1;
+    if (room >= config->connections_max) return config->connections_max;
+    log_warn("limits.connections", LOG_U64("wanted", config->connections_max),
+             LOG_U64("possible", room), LOG_CSTR("reason", "the limit of open files (ulimit -n)"));
+    return (uint32_t)room;
+}
+
+struct keys_load {
+    struct job job;
+    struct arena arena;
+    struct key_list active, all; /* all: as many as `key list` shows */
+};
+
+static enum err keys_run(struct job *job, struct db *db)
+{
+    struct keys_load *load = (struct keys_load *)(void *)job;
+    enum err e = keys_load_all(db, &load->arena, &load->active);
+    return e ? e : keys_list(db, &load->arena, &load->all);
+}
+
+static enum err load_keys(struct server *server, struct fault *reterr)
+{
+    struct keys_load load = {.job.run = keys_run};
+    arena_init(&load.arena);
+    enum err e = store_run(server->store, &load.job);
+    if (!e && load.all.count) auth_require(server->auth); /* also when all are revoked */
+    for (size_t i = 0; !e && i < load.active.count; i++)
+        auth_add_key(server->auth, &load.active.keys[i]);
+    arena_done(&load.arena);
+    return e ? fault(reterr, e, "cannot read the keys: %s", err_title(e)) : OK;
+}
+
+static enum err start_auth(struct server *server, struct fault *reterr)
+{
+    const struct config *config = server->config;
+    bool beyond = !guard_loopback(config->listen.host);
+    server->auth = auth_new(server->loop, &(struct auth_options){.clock = &clock_system,
+                                                                 .first_key = config->api_key,
+                                                                 .beyond_loopback = beyond,
+                                                                 .rate_max = config->rate_max});
+    enum err e = load_keys(server, reterr);
+    if (!e && beyond && !auth_required(server->auth)) e = guard_refuse_open(config, reterr);
+    return e;
+}
+
+static enum err listen_all(struct server *server, struct fault *reterr)
+{
+    const struct config *config = server->config;
+    server->http =
+        http_server_new(server->loop,
+                        &(struct http_server_options){.handler = &gate_public,
+                                                      .ctx = server,
+                                                      .common_fields = COMMON_FIELDS,
+                                                      .connections_max = connections_max(config)});
+    server->admin =
+        http_server_new(server->loop,
+                        &(struct http_server_options){.handler = &gate_admin,
+                                                      .ctx = server,
+                                                      .connections_max = ADMIN_CONNECTIONS_MAX});
+    struct buf path;
+    buf_init(&path, 8192);
+    buf_printf(&path, "%s/fermata.sock", config->data.p);
+    buf_char(&path, '\0');
+    enum err e = listener_unix(server->loop, path.p, http_server_accept, server->admin,
+                               &server->admin_listener, reterr);
+    buf_done(&path);
+    if (e) return e;
+    return listener_tcp(server->loop, config->listen.host, config->listen.port, http_server_accept,
+                        server->http, &server->listener, reterr);
+}
+
+/* ---- upkeep: rows of sessions that ended long ago ---- */
+
+struct upkeep {
+    struct job job;
+    struct server *server;
+    struct timer *timer;
+    msec now;
+    int64_t removed;
+    bool running;
+};
+
+static enum err upkeep_run(struct job *job, struct db *db)
+{
+    struct upkeep *upkeep = (struct upkeep *)(void *)job;
+    return sessions_expire(db, upkeep->now, &upkeep->removed);
+}
+
+static void upkeep_done(struct job *job, enum err e)
+{
+    struct upkeep *upkeep = (struct upkeep *)(void *)job;
+    upkeep->running = false;
+    if (e) log_warn("sessions.expire", LOG_CSTR("reason", err_title(e)));
+    if (!upkeep->server->stopping) timer_start(upkeep->timer, UPKEEP_MS);
+}
+
+static void upkeep_due(void *arg)
+{
+    struct upkeep *upkeep = arg;
+    if (upkeep->server->stopping) return;
+    upkeep->now = clock_wall(&clock_system);
+    upkeep->running = true;
+    store_write(upkeep->server->store, &upkeep->job);
+}
+
+/* ---- stop ---- */
+
+static void on_http_stopped(void *arg)
+{
+    struct server *server = arg;
+    loop_stop(server->loop);
+}
+
+static void on_admin_stopped(void *arg)
+{
+    struct server *server = arg;
+    http_server_stop(server->http, on_http_stopped, server);
+}
+
+static void on_signal(void *arg, int signal)
+{
+    struct server *server = arg;
+    if (server->stopping) _exit(128 + signal);
+    server->stopping = true;
+    log_info("server.stopping", LOG_I64("signal", signal),
+             LOG_U64("connections", http_server_connections(server->http)));
+    listener_close(TAKE(server->listener));
+    listener_close(TAKE(server->admin_listener));
+    http_server_stop(server->admin, on_admin_stopped, server);
+}
+
+static void server_done(struct server *server)
+{
+    listener_close(server->listener);
+    listener_close(server->admin_listener);
+    store_close(server->store); /* its last answers need the connections */
+    http_server_free(server->http);
+    http_server_free(server->admin);
+    auth_free(server->auth);
+    secret_free(server->secret);
+}
+
+/* ---- run ---- */
+
+static void announce(const struct server *server)
+{
+    str host = server->config->listen.host;
+    bool v6 = str_find_char(host, ':') >= 0;
+    char url[300];
+    snprintf(url, sizeof url, "http://%s%.*s%s:%u", v6 ? "[" : "", STR_ARG(host), v6 ? "]" : "",
+             listener_port(server->listener));
+    printf("fermata: listening on %s\n", url);
+    fflush(stdout);
+    log_info("server.listening", LOG_CSTR("url", url), LOG_STR("data", server->config->data),
+             LOG_CSTR("version", FERMATA_VERSION),
+             LOG_CSTR("login", auth_required(server->auth) ? "key" : "none"));
+}
+
+static enum err serve(struct server *server, struct fault *reterr)
+{
+    const struct config *config = server->config;
+    enum err e = secret_open(config->data.p, config->secret_file.p, &server->secret, reterr);
+    if (!e) e = store_open(config->data.p, server->loop, &server->store, reterr);
+    if (!e) e = start_auth(server, reterr);
+    if (!e) e = listen_all(server, reterr);
+    if (!e && (loop_signal(server->loop, SIGTERM, on_signal, server) ||
+               loop_signal(server->loop, SIGINT, on_signal, server)))
+        e = fault(reterr, ERR_IO, "cannot catch signals");
+    if (e) return e;
+
+    struct upkeep upkeep = {.job = {.run = upkeep_run, .done = upkeep_done}, .server = server};
+    upkeep.timer = timer_new(server->loop, upkeep_due, &upkeep);
+    timer_start(upkeep.timer, UPKEEP_MS);
+    server->metrics.start_seconds = (uint64_t)(clock_wall(&clock_system) / 1000);
+    announce(server);
+    loop_run(server->loop);
+    store_close(TAKE(server->store)); /* finishes a running upkeep, too */
+    timer_free(upkeep.timer);
+    log_info("server.stopped", LOG_U64("requests", server->metrics.requests_2xx));
+    return OK;
+}
+
+int serve_main(const struct config *config, struct arena *arena, const struct args *args)
+{
+    (void)arena;
+    (void)args;
+    signal(SIGPIPE, SIG_IGN);
+    struct rlimit no_core = {0};
+    setrlimit(RLIMIT_CORE, &no_core); /* a core would hold keys */
+    struct fault why = {0};
+    AUTO(lock_freep) struct lock *lock = NULL;
+    enum err e = lock_take(config->data.p, &lock, &why);
+    struct server server = {.config = config};
+    server.loop = loop_new();
+    if (!e) e = serve(&server, &why);
+    server_done(&server);
+    loop_free(server.loop);
+    if (!e) return EXIT_OK;
+    fprintf(stderr, "fermata: %s\n", why.text);
+    return EXIT_FAILED;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The server: everything that serve.c wires together. Exists in app/ only and is never passed below
+ * it.
+ */
+#ifndef APP_SERVER_H
+#define APP_SERVER_H
+
+#include "app/auth.h"
+#include "app/config.h"
+#include "app/metrics.h"
+
+struct http_server;
+struct listener;
+struct loop;
+struct secret;
+struct store;
+
+struct server {
+    const struct config *config;
+    struct loop *loop;
+    struct store *store;
+    struct secret *secret;
+    struct auth *auth;
+    struct metrics metrics;
+    struct http_server *http, *admin; /* the public one, and the one on fermata.sock */
+    struct listener *listener, *admin_listener;
+    bool stopping;
+};
+
+#endif

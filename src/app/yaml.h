@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * YAML, reached only through here: one document as a tree of scalars, maps and sequences in an
+ * arena, each with its line.
+ *
+ * A configuration needs little of YAML, and the rest only hides mistakes. Refused: anchors and
+ * aliases, tags other than the default one of each kind (!!str, !!map, !!seq), duplicate keys, keys
+ * that are no scalars, several documents, invalid UTF-8, NUL, and what is beyond YAML_BYTES_MAX,
+ * YAML_DEPTH_MAX or YAML_NODES_MAX. Scalars stay text; only "nothing" is told apart.
+ */
+#ifndef APP_YAML_H
+#define APP_YAML_H
+
+#include "base/arena.h"
+
+enum yaml_type { YAML_SCALAR, YAML_MAP, YAML_SEQUENCE };
+
+struct yaml_node {
+    enum yaml_type type;
+    bool null;               /* a scalar that says nothing: empty, or a plain ~ or null */
+    uint32_t line;           /* from 1: where its key, or else it itself, begins */
+    uint32_t count;          /* members of a map or sequence */
+    str key;                 /* only for a member of a map */
+    str text;                /* only for a scalar */
+    struct yaml_node *child; /* first member */
+    struct yaml_node *next;  /* next member of the same parent */
+};
+
+/* Parse a whole file. `name` is what messages call it. A file without content is an empty map. On
+ * failure *ret_root is untouched and the fault (ERR_CONFIG) says file, line, and what to do. */
+enum err yaml_parse(struct arena *arena, const char *name, str text, struct yaml_node **ret_root,
+                    struct fault *reterr) MUST_USE;
+
+#endif

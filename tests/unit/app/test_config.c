@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Each test stands in an empty folder of its own; W() writes a file there.
+ */
+#include "app/config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/file.h"
+#include "app/say.h"
+#include "base/limits.h"
+#include "check.h"
+
+enum { ENV_MAX = 64, ARGS_MAX = 8 };
+
+struct fixture {
+    struct arena arena;
+    struct config config;
+    struct fault fault;
+    char dir[32];
+    char before[512];
+};
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    f = (struct fixture){.dir = "/tmp/fermata-config-XXXXXX"};
+    arena_init(&f.arena);
+    *state = &f;
+    if (!getcwd(f.before, sizeof f.before) || !mkdtemp(f.dir)) return -1;
+    return chdir(f.dir);
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    arena_done(&f->arena);
+    static const char *const files[] = {"fermata.yaml", "other.yaml", "key"};
+    for (size_t i = 0; i < COUNT(files); i++) unlink(files[i]);
+    if (chdir(f->before)) return -1;
+    return rmdir(f->dir);
+}
+
+static void put(const char *path, str text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text.p, 1, text.len, file), text.len);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* env: "NAME=value" and flags: "data=value", both separated by newlines; NULL = none. */
+static enum err load(struct fixture *f, const char *env, const char *flags)
+{
+    char *environment[ENV_MAX + 1] = {0};
+    struct config_arg args[ARGS_MAX];
+    size_t env_count = 0, arg_count = 0;
+    for (str rest = {env, env ? strlen(env) : 0}; rest.p;) {
+        assert_true(env_count < ENV_MAX);
+        environment[env_count++] = arena_cstr(&f->arena, str_split(&rest, '\n'));
+    }
+    for (str rest = {flags, flags ? strlen(flags) : 0}; rest.p;) {
+        assert_true(arg_count < ARGS_MAX);
+        str value = arena_str(&f->arena, str_split(&rest, '\n'));
+        int option = config_flag(str_split(&value, '='));
+        assert_true(option >= 0);
+        args[arg_count++] = (struct config_arg){option, value};
+    }
+    f->fault = (struct fault){0};
+    return config_load(&f->arena, args, arg_count, environment, &f->config, &f->fault);
+}
+
+static void assert_ok(const struct fixture *f, enum err e)
+{
+    if (e) fail_msg("refused: %s", f->fault.text);
+}
+
+static void assert_part(const char *text, const char *part)
+{
+    if (!strstr(text, part)) fail_msg("got \"%s\", expected \"...%s...\"", text, part);
+}
+
+static void print(const struct fixture *f, struct buf *out)
+{
+    buf_init(out, 64 * 1024);
+    config_print(&f->config, out);
+    buf_char(out, '\0');
+    assert_false(out->full);
+}
+
+static void defaults(void **state)
+{
+    struct fixture *f = *state;
+    assert_ok(f, load(f, NULL, NULL));
+    const struct config *c = &f->config;
+    assert_str(c->file, STR(""));
+    assert_str(c->listen.host, STR("127.0.0.1"));
+    assert_int_equal(c->listen.port, 8080);
+    assert_str(c->data, STR("./data"));
+    assert_str(c->api_key, STR(""));
+    assert_str(c->public_url.text, STR(""));
+    assert_int_equal(c->trusted_proxies.count, 0);
+    assert_int_equal(c->log.level, LOG_INFO);
+    assert_str(c->secret_file, STR(""));
+    assert_int_equal(c->auth_cors.count, 0);
+    assert_int_equal(c->auth_hosts.count, 0);
+    assert_int_equal(c->body_bytes_max, 16 << 20);
+    assert_int_equal(c->upload_bytes_max, 100 << 20);
+    assert_int_equal(c->connections_max, 10000);
+    assert_int_equal(c->rate_max, 0);
+    assert_int_equal(c->warnings.count, 0);
+}
+
+static void every_option_in_the_file(void **state)
+{
+    struct fixture *f = *state;
+    put("key", STR("0123456789abcdef\n"));
+    put("fermata.yaml", STR("listen: \"[::1]:0\"\n"
+                            "data: /var/lib/fermata\n"
+                            "api_key_file: key\n"
+                            "public_url: https://example.com/fermata/\n"
+                            "trusted_proxies: [10.0.0.0/8, \"::1\"]\n"
+                            "log: debug,json\n"
+                            "secret_file: /run/secret\n"
+                            "auth:\n"
+                            "  cors: [https://a.example, \"http://b.example:81\"]\n"
+                            "  hosts:\n"
+                            "    - a.example\n"
+                            "limits: {body: 1MiB, upload: 2GiB, connections: 5, rate: 7}\n"));
+    assert_ok(f, load(f, NULL, NULL));
+    const struct config *c = &f->config;
+    assert_str(c->file, STR("fermata.yaml"));
+    assert_str(c->listen.host, STR("::1"));
+    assert_int_equal(c->listen.host.p[c->listen.host.len], 0);
+    assert_int_equal(c->listen.port, 0);
+    assert_str(c->data, STR("/var/lib/fermata"));
+    assert_str(c->api_key, STR("0123456789abcdef"));
+    assert_str(c->public_url.text, STR("https://example.com/fermata"));
+    assert_str(c->public_url.origin, STR("https://example.com"));
+    assert_str(c->public_url.prefix, STR("/fermata"));
+    assert_int_equal(c->trusted_proxies.count, 2);
+    assert_true(cidr_contains(&c->trusted_proxies.items[0], STR("10.9.9.9")));
+    assert_int_equal(c->log.level, LOG_DEBUG);
+    assert_true(c->log.json);
+    assert_str(c->secret_file, STR("/run/secret"));
+    assert_int_equal(c->auth_cors.count, 2);
+    assert_str(c->auth_cors.items[1], STR("http://b.example:81"));
+    assert_int_equal(c->auth_hosts.count, 1);
+    assert_str(c->auth_hosts.items[0], STR("a.example"));
+    assert_int_equal(c->body_bytes_max, 1 << 20);
+    assert_true(c->upload_bytes_max == 2ULL << 30);
+    assert_int_equal(c->connections_max, 5);
+    assert_int_equal(c->rate_max, 7);
+}
+
+/* Later wins, and each place is named behind the value. */
+static void precedence(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *yaml, *env, *flags, *data, *printed;
+    } rows[] = {
+        {"", NULL, NULL, "./data", "data: ./data  # default\n"},
+        {"\ndata: f\n", NULL, NULL, "f", "data: f  # fermata.yaml:2\n"},
+        {"data: f\n", "FERMATA_DATA=e", NULL, "e", "data: e  # FERMATA_DATA\n"},
+        {"data: f\n", "FERMATA_DATA=", NULL, "f", "data: f  # fermata.yaml:1\n"},
+        {"data: f\n", "FERMATA_DATA=e", "data=g", "g", "data: g  # --data\n"},
+        {"", NULL, "data=g", "g", "data: g  # --data\n"},
+        {"data:\n", NULL, NULL, "./data", "data: ./data  # default\n"},
+        {"data: ''\n", "FERMATA_DATA=e", NULL, "e", "data: e  # FERMATA_DATA\n"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        put("fermata.yaml", str_c(rows[i].yaml));
+        assert_ok(f, load(f, rows[i].env, rows[i].flags));
+        assert_str(f->config.data, str_c(rows[i].data));
+        AUTO(buf_done) struct buf out;
+        print(f, &out);
+        assert_part(out.p, rows[i].printed);
+    }
+}
+
+static void lists(void **state)
+{
+    struct fixture *f = *state;
+    put("fermata.yaml", STR("auth: {hosts: [a, b, c]}\n"));
+    assert_ok(f, load(f, "FERMATA_AUTH_HOSTS=d , e", NULL));
+    assert_int_equal(f->config.auth_hosts.count, 2); /* replaced, not joined */
+    assert_str(f->config.auth_hosts.items[0], STR("d"));
+    assert_str(f->config.auth_hosts.items[1], STR("e"));
+
+    assert_ok(f, load(f, NULL, "auth-hosts=x"));
+    assert_int_equal(f->config.auth_hosts.count, 1);
+
+    put("fermata.yaml", STR("auth: {hosts: [], cors: }\ntrusted_proxies: []\n"));
+    assert_ok(f, load(f, NULL, NULL));
+    assert_int_equal(f->config.auth_hosts.count, 0);
+    assert_int_equal(f->config.trusted_proxies.count, 0);
+}
+
+static void file_choice(void **state)
+{
+    struct fixture *f = *state;
+    put("fermata.yaml", STR("data: default\n"));
+    put("other.yaml", STR("data: other\n"));
+    assert_ok(f, load(f, NULL, NULL));
+    assert_str(f->config.data, STR("default"));
+    assert_ok(f, load(f, NULL, "config=other.yaml"));
+    assert_str(f->config.data, STR("other"));
+    assert_str(f->config.file, STR("other.yaml"));
+    assert_ok(f, load(f, "FERMATA_CONFIG=other.yaml", NULL));
+    assert_str(f->config.data, STR("other"));
+    assert_ok(f, load(f, "FERMATA_CONFIG=missing.yaml", "config=other.yaml"));
+    assert_str(f->config.file, STR("other.yaml"));
+
+    assert_int_equal(load(f, NULL, "config=missing.yaml"), ERR_CONFIG);
+    assert_part(f->fault.text, "missing.yaml: cannot be read: No such file");
+    assert_int_equal(load(f, "FERMATA_CONFIG=missing.yaml", NULL), ERR_CONFIG);
+    assert_int_equal(load(f, NULL, "config=."), ERR_CONFIG);
+    assert_part(f->fault.text, "directory");
+
+    put("other.yaml", STR("config: x\n"));
+    assert_int_equal(load(f, NULL, "config=other.yaml"), ERR_CONFIG);
+    assert_part(f->fault.text, "other.yaml:1: \"config\" is an unknown key");
+}
+
+static void file_sizes(void **state)
+{
+    struct fixture *f = *state;
+    AUTO(buf_done) struct buf text;
+    buf_init(&text, YAML_BYTES_MAX + 1);
+    buf_append(&text, STR("#"));
+    while (text.len < YAML_BYTES_MAX) buf_char(&text, text.len % 64 ? '#' : '\n');
+    for (size_t at = 64; at + 1 < text.len; at += 64) text.p[at + 1] = '#';
+    put("fermata.yaml", buf_str(&text));
+    assert_ok(f, load(f, NULL, NULL));
+    buf_char(&text, '#');
+    put("fermata.yaml", buf_str(&text));
+    assert_int_equal(load(f, NULL, NULL), ERR_CONFIG);
+    assert_part(f->fault.text, "fermata.yaml: larger than 1048576 bytes");
+}
+
+static void refused_files(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *yaml, *text;
+    } rows[] = {
+        {"lisen: x\n", "fermata.yaml:1: \"lisen\" is an unknown key; did you mean \"listen\"?"},
+        {"\nlimit:\n  body: 1\n", "fermata.yaml:2: \"limit\" is an unknown key"},
+        {"limits:\n  bdy: 1\n", "fermata.yaml:2: \"limits.bdy\" is an unknown key; did you mean "
+                                "\"limits.body\"?"},
+        {"body: 1\n", "did you mean \"limits.body\"?"},
+        {"cros: []\n", "did you mean \"auth.cors\"?"},
+        {"auth: {trusted_proxies: []}\n", "did you mean \"trusted_proxies\"?"},
+        {"limits.body: 1MiB\n", "\"limits.body\" has a dot; put the part behind it"},
+        {"'': 1\n", "\"\" is an unknown key"},
+        {"store_url: x\n", "\"store_url\" is an unknown key"},
+        {"something_else_altogether: 1\n", "`fermata help` lists the known ones"},
+        {"\"\\e[2J\": 1\n", "\"?[2J\" is an unknown key"},
+        {"limits: 5\n", "\"limits\" has keys of its own; write them below it"},
+        {"limits: [body]\n", "\"limits\" has keys of its own"},
+        {"data: [a]\n", "\"data\" takes one value"},
+        {"data: {a: b}\n", "\"data\" takes one value"},
+        {"auth:\n  cors: https://a\n", "fermata.yaml:2: \"auth.cors\" takes a list; write [a, b]"},
+        {"auth: {cors: [[a]]}\n", "takes a list of plain values"},
+        {"- data\n", "fermata.yaml:1: holds no keys"},
+        {"words\n", "fermata.yaml:1: holds no keys"},
+        {"data: 1\ndata: 2\n", "fermata.yaml:2: the key \"data\" was already given in line 1"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        put("fermata.yaml", str_c(rows[i].yaml));
+        f->config.data = STR("untouched");
+        if (load(f, NULL, NULL) != ERR_CONFIG) fail_msg("taken: %s", rows[i].yaml);
+        assert_part(f->fault.text, rows[i].text);
+        assert_str(f->config.data, STR("untouched"));
+    }
+}
+
+static void empty_files(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const rows[] = {"", "# nothing\n", "---\n", "~\n", "{}\n", "limits:\n"};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        put("fermata.yaml", str_c(rows[i]));
+        assert_ok(f, load(f, NULL, NULL));
+        assert_str(f->config.file, STR("fermata.yaml"));
+    }
+}
+
+/* Every check of every option, given as a flag; NULL = taken. */
+static void values(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *flag, *refused;
+    } rows[] = {
+        {"listen=0.0.0.0:0", NULL},
+        {"listen=[::]:65535", NULL},
+        {"listen=8080", "\"8080\" has a host that is no IPv4 address; write HOST:PORT such as"},
+        {"listen=localhost", "has no port; write HOST:PORT"},
+        {"listen=:8080", "has no host"},
+        {"listen=a:65536", "port"},
+        {"data=a b", NULL},
+        {"data=", "--data is empty; write a path"},
+        {"data=a\tb", "\"a?b\" has characters that cannot be printed"},
+        {"data=\xFF", "cannot be printed"},
+        {"api-key=~!", NULL},
+        {"api-key=a b", "\"(hidden)\" has spaces"},
+        {"api-key=caf\xC3\xA9", "\"(hidden)\" has spaces or characters that do not fit"},
+        {"public-url=http://a/b", NULL},
+        {"public-url=a", "\"a\" does not begin with http:// or https://; write a URL such as"},
+        {"public-url=https://a?b", "has a query"},
+        {"trusted-proxies=10.0.0.1, fd00::/8", NULL},
+        {"trusted-proxies=10.0.0.1,", "\"\" is an empty item; write addresses"},
+        {"trusted-proxies=10.0.0.1,x", "\"x\" is no address"},
+        {"trusted-proxies=10.0.0.1/8", "not its first one"},
+        {"log=error", NULL},
+        {"log=warn,json", NULL},
+        {"log=warn,text", NULL},
+        {"log=loud", "\"loud\" is no log level; write debug, info, warn or error"},
+        {"log=info,xml", "is no log level"},
+        {"secret-file=x", NULL},
+        {"auth-cors=https://a,http://b:1", NULL},
+        {"auth-cors=*", "\"*\" does not begin with http://"},
+        {"auth-cors=https://a/", "goes on behind the host; write origins such as"},
+        {"auth-cors=https://A", "upper-case"},
+        {"auth-hosts=a,b:1,[::1]:2", NULL},
+        {"auth-hosts=A", "upper-case"},
+        {"auth-hosts=http://a", "write lower-case host names"},
+        {"limits-body=1024", NULL},
+        {"limits-body=1023", "--limits-body: limits.body: \"1023\" is not from 1024 to 1073741824"},
+        {"limits-body=1GiB", NULL},
+        {"limits-body=1073741825", "is not from"},
+        {"limits-body=16MB", "\"16MB\" is not a number; write a size such as 512, 64KiB or 16MiB"},
+        {"limits-body=99999999999999999999", "is not from"},
+        {"limits-body=-1", "is not a number"},
+        {"limits-upload=16GiB", NULL},
+        {"limits-upload=17GiB", "is not from"},
+        {"limits-upload=1KiB", NULL},
+        {"limits-connections=1", NULL},
+        {"limits-connections=0", "is not from 1 to 1000000; write a whole number"},
+        {"limits-connections=1000000", NULL},
+        {"limits-connections=1000001", "is not from"},
+        {"limits-connections=1.5", "is not a number"},
+        {"limits-rate=0", NULL},
+        {"limits-rate=1000000", NULL},
+        {"limits-rate=1000001", "is not from 0 to 1000000"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        enum err e = load(f, NULL, rows[i].flag);
+        if (!rows[i].refused) {
+            assert_ok(f, e);
+            continue;
+        }
+        if (e != ERR_CONFIG) fail_msg("taken: %s", rows[i].flag);
+        assert_part(f->fault.text, rows[i].refused);
+    }
+}
+
+static void long_values(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *flag;
+        char fill;
+        size_t allowed;
+    } rows[] = {
+        {"data=", 'x', CONFIG_TEXT_BYTES_MAX},
+        {"api-key=", 'x', CONFIG_SECRET_BYTES_MAX},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char text[8192];
+        size_t start = strlen(rows[i].flag);
+        snprintf(text, sizeof text, "%s", rows[i].flag);
+        memset(text + start, rows[i].fill, rows[i].allowed + 1);
+        text[start + rows[i].allowed] = '\0';
+        assert_ok(f, load(f, NULL, text));
+        text[start + rows[i].allowed] = rows[i].fill;
+        text[start + rows[i].allowed + 1] = '\0';
+        assert_int_equal(load(f, NULL, text), ERR_CONFIG);
+    }
+}
+
+static void long_lists(void **state)
+{
+    struct fixture *f = *state;
+    AUTO(buf_done) struct buf text;
+    buf_init(&text, 4096);
+    buf_append(&text, STR("auth-hosts=a"));
+    for (int i = 1; i < CONFIG_LIST_MAX; i++) buf_append(&text, STR(",a"));
+    buf_char(&text, '\0');
+    assert_ok(f, load(f, NULL, text.p));
+    assert_int_equal(f->config.auth_hosts.count, CONFIG_LIST_MAX);
+    text.len--;
+    buf_append(&text, STR(",a\0"));
+    assert_int_equal(load(f, NULL, text.p), ERR_CONFIG);
+    assert_part(f->fault.text, "more than 100 items");
+}
+
+/* The place of a wrong value is said, and a wrong value is refused though a later one wins. */
+static void places(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(load(f, "FERMATA_LIMITS_RATE=x", NULL), ERR_CONFIG);
+    assert_string_equal(f->fault.field, "limits.rate");
+    assert_part(f->fault.text, "FERMATA_LIMITS_RATE: limits.rate: \"x\" is not a number");
+    assert_int_equal(load(f, "FERMATA_LIMITS_RATE=x", "limits-rate=1"), ERR_CONFIG);
+    put("fermata.yaml", STR("limits:\n  body: 1\n  rate: x\n"));
+    assert_int_equal(load(f, NULL, "limits-body=1MiB"), ERR_CONFIG);
+    assert_part(f->fault.text, "fermata.yaml:2: limits.body: \"1\" is not from");
+}
+
+static void unknown_variables(void **state)
+{
+    struct fixture *f = *state;
+    assert_ok(f, load(f,
+                      "FERMATA_LISTN=secret-looking\nHOME=/root\nFERMATA_EMPTY=\nFERMATA\n"
+                      "FERMATA_DATA=d\nFERMATA_LIMITS_BDY=1\nFERMATA_ZZZZZZZZZZZZ=1",
+                      NULL));
+    const struct strs *w = &f->config.warnings;
+    assert_int_equal(w->count, 3);
+    assert_str(w->items[0],
+               STR("the environment variable FERMATA_LISTN is unknown and ignored; did "
+                   "you mean \"FERMATA_LISTEN\"?"));
+    assert_part(w->items[1].p, "\"FERMATA_LIMITS_BODY\"");
+    assert_part(w->items[2].p, "`fermata help`");
+
+    AUTO(buf_done) struct buf many;
+    buf_init(&many, 4096);
+    for (int i = 0; i < CONFIG_WARNINGS_MAX + 5; i++) buf_printf(&many, "\nFERMATA_X%d=1", i);
+    buf_char(&many, '\0');
+    assert_ok(f, load(f, many.p, NULL));
+    assert_int_equal(f->config.warnings.count, CONFIG_WARNINGS_MAX);
+}
+
+static void key_files(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        str bytes;
+        const char *key, *refused;
+    } rows[] = {
+        {STR("0123456789abcdef"), "0123456789abcdef", NULL},
+        {STR("0123456789abcdef\n"), "0123456789abcdef", NULL},
+        {STR("0123456789abcdef\r\n"), "0123456789abcdef", NULL},
+        {STR("0123456789abcdef\n\n"), NULL, "the key in key has spaces"},
+        {STR("abc def"), NULL, "has spaces"},
+        {STR("abc\0def"), NULL, "has spaces"},
+        {STR("\n"), NULL, "is empty"},
+        {STR(""), NULL, "is empty"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        put("key", rows[i].bytes);
+        enum err e = load(f, "FERMATA_API_KEY_FILE=key", NULL);
+        if (rows[i].refused) {
+            assert_int_equal(e, ERR_CONFIG);
+            assert_part(f->fault.text, rows[i].refused);
+            continue;
+        }
+        assert_ok(f, e);
+        assert_str(f->config.api_key, str_c(rows[i].key));
+        assert_int_equal(f->config.warnings.count, 0);
+    }
+    char large[CONFIG_SECRET_FILE_BYTES_MAX + 1];
+    memset(large, 'x', sizeof large);
+    put("key", (str){large, sizeof large});
+    assert_int_equal(load(f, "FERMATA_API_KEY_FILE=key", NULL), ERR_CONFIG);
+    assert_part(f->fault.text, "larger than 1024 bytes");
+    put("key", (str){large, CONFIG_SECRET_BYTES_MAX + 1});
+    assert_int_equal(load(f, "FERMATA_API_KEY_FILE=key", NULL), ERR_CONFIG);
+    assert_part(f->fault.text, "longer than 256 bytes");
+    assert_int_equal(load(f, "FERMATA_API_KEY_FILE=none", NULL), ERR_CONFIG);
+    assert_part(f->fault.text, "none: cannot be read");
+
+    put("fermata.yaml", STR("api_key: 0123456789abcdef\n"));
+    assert_int_equal(load(f, "FERMATA_API_KEY_FILE=key", NULL), ERR_CONFIG);
+    assert_part(f->fault.text, "api_key (fermata.yaml:1) and api_key_file (FERMATA_API_KEY_FILE) "
+                               "are both set; remove one");
+}
+
+static void short_key(void **state)
+{
+    struct fixture *f = *state;
+    assert_ok(f, load(f, "FERMATA_API_KEY=0123456789abcde", NULL));
+    assert_int_equal(f->config.warnings.count, 1);
+    assert_part(f->config.warnings.items[0].p, "shorter than 16 characters");
+    assert_null(strstr(f->config.warnings.items[0].p, "0123456789abcde"));
+    assert_ok(f, load(f, "FERMATA_API_KEY=0123456789abcdef", NULL));
+    assert_int_equal(f->config.warnings.count, 0);
+}
+
+/* No way of giving or mistyping a secret makes us repeat it. */
+static void secrets_stay_hidden(void **state)
+{
+    struct fixture *f = *state;
+    put("key", STR("TOPSECRET-0123456789"));
+    static const char *const taken[] = {"FERMATA_API_KEY=TOPSECRET-0123456789",
+                                        "FERMATA_API_KEY_FILE=key"};
+    for (size_t i = 0; i < COUNT(taken); i++) {
+        assert_ok(f, load(f, taken[i], NULL));
+        assert_str(f->config.api_key, STR("TOPSECRET-0123456789"));
+        AUTO(buf_done) struct buf out;
+        print(f, &out);
+        assert_null(strstr(out.p, "TOPSECRET"));
+    }
+    AUTO(buf_done) struct buf out;
+    assert_ok(f, load(f, taken[0], NULL));
+    print(f, &out);
+    assert_part(out.p, "# api_key: (hidden)  # FERMATA_API_KEY\n");
+
+    put("key", STR("TOPSECRET 0123456789"));
+    static const char *const refused[] = {
+        "FERMATA_API_KEY=TOPSECRET x", "FERMATA_API_KEY=TOPSECRET\x01", "FERMATA_API_KEY_FILE=key"};
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        assert_int_equal(load(f, refused[i], NULL), ERR_CONFIG);
+        assert_null(strstr(f->fault.text, "TOPSECRET"));
+    }
+}
+
+/* What config_print says without the sources. */
+static void strip_sources(struct buf *out, const char *text)
+{
+    buf_init(out, 64 * 1024);
+    for (str rest = str_c(text); rest.p;) {
+        str line = str_split(&rest, '\n');
+        ptrdiff_t comment = str_find(line, STR("  # "));
+        if (comment >= 0) line.len = (size_t)comment;
+        if (!str_starts(line, STR("#"))) buf_printf(out, "%.*s\n", STR_ARG(line));
+    }
+}
+
+static void print_reads_back(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const rows[] = {
+        NULL,
+        "data=数据/a \"b\" \\c\npublic-url=https://a/b\nauth-hosts=[::1]:1,b",
+        "data=null",
+        "data=~",
+        "data=- x",
+        "data=x:",
+        "data=x: y # z",
+        "data=-",
+        "data='x'\nlog=info,json",
+        "data=...\nlisten=[::]:1\ntrusted-proxies=10.0.0.0/8,::/0",
+        "data=---",
+        "limits-body=2 MiB",
+        "data= x ",
+        "data=&x\nsecret-file=*x",
+        "data=!x\nsecret-file=%x",
+        "data=@x\nsecret-file=`x`",
+        "trusted-proxies=fd00::/8,fe80::\nauth-cors=https://a:1,https://b",
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        unlink("fermata.yaml");
+        assert_ok(f, load(f, NULL, rows[i]));
+        AUTO(buf_done) struct buf first;
+        print(f, &first);
+        put("fermata.yaml", str_c(first.p));
+        str data = f->config.data;
+        assert_ok(f, load(f, NULL, NULL));
+        assert_str(f->config.data, data);
+        AUTO(buf_done) struct buf second;
+        print(f, &second);
+
+        AUTO(buf_done) struct buf a;
+        AUTO(buf_done) struct buf b;
+        strip_sources(&a, first.p);
+        strip_sources(&b, second.p);
+        assert_str(buf_str(&b), buf_str(&a));
+    }
+}
+
+static void flags(void **state)
+{
+    (void)state;
+    assert_true(config_flag(STR("limits-body")) >= 0);
+    assert_true(config_flag(STR("api-key-file")) >= 0);
+    assert_int_equal(config_flag(STR("limits.body")), -1);
+    assert_int_equal(config_flag(STR("api_key_file")), -1);
+    assert_int_equal(config_flag(STR("")), -1);
+    struct nearest n;
+    nearest_init(&n, STR("limit-body"));
+    config_offer_flags(&n);
+    assert_string_equal(nearest_name(&n), "limits-body");
+}
+
+static void help(void **state)
+{
+    (void)state;
+    static const char *const parts[LANG_COUNT] = {"address to serve on", "监听地址"};
+    for (enum lang lang = 0; lang < LANG_COUNT; lang++) {
+        AUTO(buf_done) struct buf out;
+        buf_init(&out, 64 * 1024);
+        config_help(&out, lang);
+        buf_char(&out, '\0');
+        assert_part(out.p, parts[lang]);
+        assert_part(out.p, "--limits-body SIZE");
+        assert_part(out.p, "[127.0.0.1:8080]");
+    }
+}
+
+/* scripts/gen-docs mends it. */
+static void page_is_current(void **state)
+{
+    struct fixture *f = *state;
+    AUTO(buf_done) struct buf out;
+    buf_init(&out, 64 * 1024);
+    config_markdown(&out);
+    assert_false(out.full);
+    str page;
+    enum err e =
+        file_read(&f->arena, SOURCE_ROOT "/docs/CONFIGURATION.md", 64 * 1024, &page, &f->fault);
+    assert_ok(f, e);
+    if (!str_eq(page, buf_str(&out))) fail_msg("docs/CONFIGURATION.md: run scripts/gen-docs");
+}
+
+int test_config(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(defaults),      CASE(every_option_in_the_file),
+        CASE(precedence),    CASE(lists),
+        CASE(file_choice),   CASE(file_sizes),
+        CASE(refused_files), CASE(empty_files),
+        CASE(values),        CASE(long_values),
+        CASE(long_lists),    CASE(places),
+        CASE(key_files),     CASE(unknown_variables),
+        CASE(short_key),     CASE(secrets_stay_hidden),
+        CASE(flags),         CASE(print_reads_back),
+        CASE(help),          CASE(page_is_current),
+    };
+#undef CASE
+    return cmocka_run_group_tests_name("app/config", tests, NULL, NULL);
+}

@@ -7,8 +7,10 @@
  * go back to the loop only after the commit: when done() sees OK, the change is on disk. A job owns
  * its data and gets finished bytes: no parsing, hashing or encoding on the store thread.
  *
+ *   A job that fails: its own changes are undone, its neighbours stay.
  *   SQLITE_FULL: not committed; the job ends with ERR_STORAGE_FULL and the store goes on.
- *   I/O error from COMMIT: unknown; the process logs and exits, and the restart decides.
+ *   I/O error from COMMIT: unknown; the process says so on standard error and exits with code 70,
+ *   and the restart decides.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -20,11 +22,17 @@ struct loop;
 struct db;
 struct store;
 
+/* The exit code after which only a restart can tell what was saved (EX_SOFTWARE of sysexits.h). */
+enum { STORE_EXIT_UNKNOWN = 70 };
+
 /* Open (and create, and migrate) the database in `folder`. The caller holds the folder's lock.
  * loop may be NULL for the command line: then only store_run may be used, and no threads start. */
 enum err store_open(const char *folder, struct loop *loop, struct store **ret_store,
                     struct fault *reterr) MUST_USE;
-void store_close(struct store *store); /* finishes what is queued, then stops the threads */
+
+/* Finishes what is queued, stops the threads, and calls every done() that is still owed; a job
+ * given from one of those ends with ERR_SHUTTING_DOWN. On the loop thread. NULL is fine. */
+void store_close(struct store *store);
 
 /* A job: embed it first in a struct of your own. run() is called on a store thread and may be
  * called again after a rollback of the batch, so it must not change its inputs; done() is called
@@ -35,9 +43,10 @@ struct job {
     /* private to the store */
     struct job *next;
     enum err result;
-    struct store *store;
 };
 
+/* From the loop thread. A read sees every write whose done() has been called. When
+ * STORE_QUEUE_JOBS_MAX jobs are waiting, a further one ends with ERR_RATE_LIMITED. */
 void store_write(struct store *store, struct job *job);
 void store_read(struct store *store, struct job *job);
 
@@ -47,7 +56,10 @@ enum err store_run(struct store *store, struct job *job) MUST_USE;
 
 /* Figures for metrics. From the loop thread. */
 struct store_stats {
-    uint64_t commits, jobs, retries, full;
+    uint64_t commits; /* transactions that reached the disk */
+    uint64_t jobs;    /* write jobs finished, well or not */
+    uint64_t retries; /* jobs run again alone, after their batch was rolled back */
+    uint64_t full;    /* jobs that ended with ERR_STORAGE_FULL */
 };
 struct store_stats store_stats(struct store *store);
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * To change the schema, add a row at the end. A row that was released is never edited: databases
+ * in the field have run it.
+ *
+ * Times are milliseconds since 1970; NULL is "not yet". Tables are STRICT, so a column holds what
+ * it says.
+ */
+#include "store/migrate.h"
+
+#include "store/sqlite.h"
+
+struct migration {
+    int number;
+    const char *name;
+    const char *sql;
+};
+
+/* The number is set inside the step's own transaction. */
+#define MIGRATION(number, name, sql)                         \
+    {                                                        \
+        number, name, sql "PRAGMA user_version=" #number ";" \
+    }
+
+enum { APPLICATION_ID = 0x4665726d }; /* "Ferm" */
+
+static const struct migration migrations[] = {
+    /* clang-format off */
+    MIGRATION(1, "users and settings",
+        "PRAGMA application_id=0x4665726d;"
+        "CREATE TABLE users ("
+        "  name TEXT PRIMARY KEY,"
+        "  created INTEGER NOT NULL"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE TABLE api_keys ("
+        "  id TEXT PRIMARY KEY,"
+        "  user TEXT NOT NULL REFERENCES users(name),"
+        "  roles INTEGER NOT NULL,"            /* bits of enum role */
+        "  name TEXT NOT NULL,"
+        "  hash BLOB NOT NULL UNIQUE,"         /* SHA-256 of the key's text */
+        "  created INTEGER NOT NULL,"
+        "  revoked INTEGER"
+        ") STRICT;"
+        "CREATE TABLE sessions ("
+        "  hash BLOB PRIMARY KEY,"             /* SHA-256 of the token */
+        "  key_id TEXT,"                       /* the key it was opened with, if any */
+        "  user TEXT NOT NULL,"
+        "  roles INTEGER NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  expires INTEGER NOT NULL,"
+        "  ended INTEGER"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE INDEX sessions_by_key ON sessions(key_id);"
+        "CREATE INDEX sessions_by_expiry ON sessions(expires);"
+        "CREATE TABLE settings ("
+        "  scope TEXT NOT NULL,"
+        "  name TEXT NOT NULL,"
+        "  value TEXT NOT NULL,"
+        "  PRIMARY KEY (scope, name)"
+        ") STRICT, WITHOUT ROWID;"),
+    /* clang-format on */
+};
+
+int migrate_latest(void)
+{
+    return migrations[COUNT(migrations) - 1].number;
+}
+
+static enum err number_read(struct stmt *s, int64_t *ret_number)
+{
+    int64_t number = stmt_step(s) ? stmt_i64(s, 0) : 0;
+    enum err e = stmt_end(s);
+    if (!e) *ret_number = number;
+    return e;
+}
+
+/* Reads only. A fresh file has no tables, no number and no owner. */
+static enum err identify(struct db *db, int64_t *ret_version, struct fault *reterr)
+{
+    int64_t application = 0, version = 0, tables = 0;
+    enum err e = number_read(db_prepare(db, "PRAGMA application_id"), &application);
+    if (!e) e = number_read(db_prepare(db, "PRAGMA user_version"), &version);
+    if (!e) e = number_read(db_prepare(db, "SELECT count(*) FROM sqlite_schema"), &tables);
+    if (e) return fault(reterr, e, "the database cannot be read: %s", db_message(db));
+    bool fresh = application == 0 && version == 0 && tables == 0;
+    if (!fresh && application != APPLICATION_ID)
+        return fault(reterr, ERR_CONFIG,
+                     "the database belongs to another program: give Fermata a folder of its own");
+    if (version > migrate_latest())
+        return fault(reterr, ERR_CONFIG,
+                     "the database has schema %lld and this version knows up to %d: "
+                     "install the newer version again, or restore an older backup",
+                     (long long)version, migrate_latest());
+    *ret_version = version;
+    return OK;
+}
+
+static enum err apply(struct db *db, const struct migration *m)
+{
+    bool unknown = false; /* the caller gives up after any error, so it makes no difference */
+    enum err e = db_begin(db);
+    if (!e) e = db_script(db, m->sql);
+    if (!e) e = db_commit(db, &unknown);
+    return e;
+}
+
+enum err migrate(struct db *db, struct fault *reterr)
+{
+    int64_t version = 0;
+    enum err e = identify(db, &version, reterr);
+    if (e) return e;
+    e = db_use_wal(db);
+    if (e) return fault(reterr, e, "the database cannot use a write-ahead log: %s", db_message(db));
+    for (size_t i = 0; i < COUNT(migrations); i++) {
+        if (migrations[i].number <= version) continue;
+        e = apply(db, &migrations[i]);
+        if (e)
+            return fault(reterr, e, "schema step %d (%s) failed: %s", migrations[i].number,
+                         migrations[i].name, db_message(db));
+    }
+    return OK;
+}

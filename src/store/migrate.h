@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The schema, as numbered steps. The database remembers the number of its last step
+ * (PRAGMA user_version) and that it is ours (PRAGMA application_id).
+ */
+#ifndef STORE_MIGRATE_H
+#define STORE_MIGRATE_H
+
+#include "base/err.h"
+
+struct db;
+
+/* Bring a fresh or older database up to date; each step is one transaction, so a crash leaves the
+ * state before or after it. ERR_CONFIG, with the file as it was, if it is somebody else's or was
+ * written by a newer version. */
+enum err migrate(struct db *db, struct fault *reterr) MUST_USE;
+
+/* The number of the last step this program knows. */
+int migrate_latest(void);
+
+#endif

@@ -227,7 +227,8 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
     e = count(x, reterr);
     if (!e && x->route->access != ACCESS_OPEN && !x->ask_store) e = permit(x, reterr);
     if (!e) e = check_type(x, reterr);
-    if (!e && x->route->body_bytes_max) *ret_body_max = x->route->body_bytes_max;
+    if (x->route->body_bytes_max) *ret_body_max = x->route->body_bytes_max;
+    if (*ret_body_max > config->body_bytes_max) *ret_body_max = config->body_bytes_max;
     return e;
 }
 

@@ -75,11 +75,11 @@ enum err guard_host(const struct config *config, str host, struct fault *reterr)
 }
 
 /* The page's origin is where the browser thinks we are: scheme unknown behind a proxy, so Host
- * decides. */
+ * decides, except for the public URL's name, whose scheme is known. */
 static bool same_origin(const struct config *config, const struct http_head *head, str origin)
 {
-    if (config->public_url.origin.len && str_eq(origin, config->public_url.origin)) return true;
-    str authority = origin_authority(origin);
+    str ours = config->public_url.origin, authority = origin_authority(origin);
+    if (ours.len && str_eq_nocase(authority, origin_authority(ours))) return str_eq(origin, ours);
     return authority.len && str_eq_nocase(authority, head->host);
 }
 
@@ -134,21 +134,32 @@ static bool trusted(const struct config *config, str address)
     return false;
 }
 
-/* From right to left: each proxy appends whom it heard, so the first we do not trust is the client.
- */
-str guard_client(const struct config *config, const struct http_head *head, str peer)
+/* One X-Forwarded-For line from right to left: each proxy appends whom it heard, so the first that
+ * we do not trust is the client. False: the walk ends here. */
+static bool walk_hops(const struct config *config, str rest, str *client)
 {
-    if (!trusted(config, peer)) return peer;
-    str rest = http_head_get(head, STR("X-Forwarded-For"));
-    str client = peer;
     while (rest.len) {
         size_t start = rest.len;
         while (start && rest.p[start - 1] != ',') start--;
         str last = str_trim(str_drop(rest, start));
-        if (!is_ip(last)) return client;
-        client = last;
-        if (!trusted(config, last)) return client;
+        if (!is_ip(last)) return false;
+        *client = last;
+        if (!trusted(config, last)) return false;
         rest.len = start ? start - 1 : 0;
+    }
+    return true;
+}
+
+/* Some proxies add a line instead of appending to the one they got, so the last line is walked
+ * first; what the client wrote itself comes at the very end. */
+str guard_client(const struct config *config, const struct http_head *head, str peer)
+{
+    if (!trusted(config, peer)) return peer;
+    str client = peer;
+    for (size_t i = head->field_count; i-- > 0;) {
+        const struct http_field *field = &head->fields[i];
+        if (!str_eq_nocase(field->name, STR("X-Forwarded-For"))) continue;
+        if (!walk_hops(config, field->value, &client)) break;
     }
     return client;
 }

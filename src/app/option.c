@@ -59,7 +59,7 @@ const struct option options[] = {
     {"limits.body", BYTES, FIELD(body_bytes_max), "16MiB", .min = KIB, .max = GIB,
      .help = {"largest request body", "请求正文的最大字节数"}},
     {"limits.upload", BYTES, FIELD(upload_bytes_max), "100MiB", .min = KIB, .max = 16 * GIB,
-     .help = {"largest uploaded file", "上传文件的最大字节数"}},
+     .help = {"largest uploaded file; no route takes uploads yet", "上传文件的最大字节数；目前还没有接收上传的接口"}},
     {"limits.connections", U32, FIELD(connections_max), "10000", .min = 1, .max = 1000 * 1000,
      .help = {"most connections at a time", "同时连接数上限"}},
     {"limits.rate", U32, FIELD(rate_max), "0", .min = 0, .max = 1000 * 1000,

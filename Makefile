@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Each target is a script that can be run by itself; Meson and Ninja do the building.
+
+FUZZ_SECONDS ?= 600
+
+help:
+	@echo 'make run      install what is missing, build, and serve on http://127.0.0.1:8080'
+	@echo 'make build    the optimised, hardened program: build/fermata'
+	@echo 'make test     everything CI runs; ends with "N passed, N failed"'
+	@echo 'make bench    measure beside peers'
+	@echo 'make fuzz     fuzz each target for FUZZ_SECONDS ($(FUZZ_SECONDS))'
+	@echo 'make sizes    the longest files and functions'
+	@echo 'make clean    remove build/'
+
+run: build
+	exec build/fermata serve
+
+build:
+	@scripts/setup
+	@scripts/build release
+
+test:
+	@scripts/setup
+	@scripts/test
+
+bench:
+	@scripts/setup bench
+	@scripts/build bench
+	@bench/run
+
+fuzz:
+	@scripts/setup
+	@scripts/build fuzz
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+sizes:
+	@scripts/sizes
+
+clean:
+	rm -rf build
+
+.PHONY: help run build test bench fuzz sizes clean

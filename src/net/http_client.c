@@ -24,7 +24,8 @@
  * 2. A request is in exactly one list: `active` if ACTIVE, else `todo`; work is queued while todo
  *    has one.
  * 3. Callers hear of a request only while it is ACTIVE (on_head, on_body), and then once (on_done).
- * 4. The first reason recorded in request->fault stays: later failures are its consequences.
+ * 4. Once connected, the first reason recorded in request->fault stays: later failures are its
+ *    consequences.
  *
  * Time-outs are ours, one timer per request: each phase below may stay quiet for its span, and
  * total_ms bounds them all. The timer is not moved for every byte; when it fires too early it is
@@ -78,7 +79,7 @@ struct client_socket {
 };
 
 struct client_request {
-    struct link link; /* first: see next_request */
+    struct link link;
     struct client *client;
     const struct client_ops *ops;
     void *arg;
@@ -222,7 +223,9 @@ static void enter_phase(struct client_request *request, enum phase phase)
 static int on_connected(void *arg, char *ip, char *local_ip, int port, int local_port)
 {
     (void)ip, (void)local_ip, (void)port, (void)local_port;
-    enter_phase(arg, ANSWERING);
+    struct client_request *request = arg;
+    request->fault = (struct fault){0}; /* another address of the host may have been refused */
+    enter_phase(request, ANSWERING);
     return CURL_PREREQFUNC_OK;
 }
 
@@ -297,7 +300,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
     if (status < 200 || request->head_done) return line.len;
     request->head_done = true;
     if (request->ops->on_head) request->ops->on_head(request->arg, request, (int)status);
-    return request->state == ACTIVE ? line.len : 0;
+    return line.len;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
@@ -313,7 +316,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
         return CURL_WRITEFUNC_ERROR;
     }
     if (request->ops->on_body) request->ops->on_body(request->arg, (str){bytes, len});
-    return request->state == ACTIVE ? len : CURL_WRITEFUNC_ERROR;
+    return len;
 }
 
 /* ---- the end of a request ---- */

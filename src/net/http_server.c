@@ -368,7 +368,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
         [SPAN_IDLE] = or_default(options->idle_ms, HTTP_IDLE_MS_MAX),
         [SPAN_STALL] = or_default(options->stall_ms, HTTP_WRITE_STALL_MS_MAX),
         [SPAN_LINGER] = HTTP_LINGER_MS_MAX,
-        [SPAN_QUIET] = SSE_KEEPALIVE_MS,
+        [SPAN_QUIET] = or_default(options->quiet_ms, SSE_KEEPALIVE_MS),
     };
     for (int i = 0; i < SPAN_COUNT; i++)
         deadlines_init(&server->deadlines[i], loop, spans[i], on_deadline);

@@ -177,6 +177,7 @@ static void free_signal(uv_handle_t *handle)
 void loop_free(struct loop *loop)
 {
     if (!loop) return;
+    run_posted(&loop->wake); /* what came after the last turn */
     uv_close((uv_handle_t *)&loop->wake, NULL);
     uv_close((uv_handle_t *)&loop->before_wait, NULL);
     uv_close((uv_handle_t *)&loop->after_wait, NULL);

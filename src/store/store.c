@@ -324,13 +324,13 @@ static bool submit(struct store *store, struct queue *queue, struct job *job)
     struct queue refused;
     queue_init(&refused);
     pthread_mutex_lock(&store->mutex);
-    job->result = store->stopping                        ? ERR_SHUTTING_DOWN
-                  : queue->count >= STORE_QUEUE_JOBS_MAX ? ERR_RATE_LIMITED
-                                                         : OK;
-    queue_push(job->result ? &refused : queue, job);
+    enum err e = store->stopping ? ERR_SHUTTING_DOWN : OK;
+    if (!e && queue->count >= STORE_QUEUE_JOBS_MAX) e = ERR_RATE_LIMITED;
+    job->result = e;
+    queue_push(e ? &refused : queue, job);
     pthread_mutex_unlock(&store->mutex);
-    if (refused.first) finish(store, &refused);
-    return !refused.first;
+    if (e) finish(store, &refused);
+    return !e;
 }
 
 static void on_wake(struct loop_defer *wake)

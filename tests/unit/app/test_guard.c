@@ -43,8 +43,7 @@ static void set_proxies(struct setting *s, const char *ranges)
 {
     str items[ITEMS_MAX];
     struct strs list = split(ranges, items);
-    for (size_t i = 0; i < list.count; i++)
-        assert_null(cidr_parse(list.items[i], &s->proxies[i]));
+    for (size_t i = 0; i < list.count; i++) assert_null(cidr_parse(list.items[i], &s->proxies[i]));
     s->config.trusted_proxies = (struct cidrs){s->proxies, list.count};
 }
 
@@ -54,10 +53,11 @@ static void explain(const char *what, const char *text)
 }
 
 /* Compare, and say which row it was when they differ. */
-#define assert_row(actual, expected, what, text)                    \
-    do {                                                            \
-        if ((actual) != (expected)) explain(what, text);            \
-        assert_int_equal((int)(actual), (int)(expected));           \
+#define assert_row(actual, expected, what, text)             \
+    do {                                                     \
+        int actual_ = (int)(actual);                         \
+        if (actual_ != (int)(expected)) explain(what, text); \
+        assert_int_equal(actual_, (int)(expected));          \
     } while (0)
 
 /* ---- addresses listened on ---- */
@@ -69,12 +69,23 @@ static void loopback(void **state)
         const char *host;
         bool want;
     } rows[] = {
-        {"127.0.0.1", true},        {"127.0.0.2", true},   {"127.255.255.255", true},
-        {"::1", true},              {"localhost", true},   {"LocalHost", true},
-        {"0.0.0.0", false},         {"::", false},         {"10.0.0.1", false},
-        {"127.0.0.1.evil", false},  {"127.evil", false},   {"localhost.evil", false},
-        {"128.0.0.1", false},       {"::2", false},        {"", false},
-        {"127.0.0.0.0.0.1", false}, {"xlocalhost", false},
+        {"127.0.0.1", true},
+        {"127.0.0.2", true},
+        {"127.255.255.255", true},
+        {"::1", true},
+        {"localhost", true},
+        {"LocalHost", true},
+        {"0.0.0.0", false},
+        {"::", false},
+        {"10.0.0.1", false},
+        {"127.0.0.1.evil", false},
+        {"127.evil", false},
+        {"localhost.evil", false},
+        {"128.0.0.1", false},
+        {"::2", false},
+        {"", false},
+        {"127.0.0.0.0.0.1", false},
+        {"xlocalhost", false},
     };
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_row(guard_loopback(str_c(rows[i].host)), rows[i].want, "host", rows[i].host);
@@ -465,16 +476,11 @@ static void paths(void **state)
 int test_guard(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loopback),
-        cmocka_unit_test(refusal_says_what_to_do),
-        cmocka_unit_test(hosts),
-        cmocka_unit_test(refused_host_is_quoted_safely),
-        cmocka_unit_test(origins),
-        cmocka_unit_test(cors_gives_only_what_is_listed),
-        cmocka_unit_test(forwarded),
-        cmocka_unit_test(clients),
-        cmocka_unit_test(https),
-        cmocka_unit_test(paths),
+        cmocka_unit_test(loopback),  cmocka_unit_test(refusal_says_what_to_do),
+        cmocka_unit_test(hosts),     cmocka_unit_test(refused_host_is_quoted_safely),
+        cmocka_unit_test(origins),   cmocka_unit_test(cors_gives_only_what_is_listed),
+        cmocka_unit_test(forwarded), cmocka_unit_test(clients),
+        cmocka_unit_test(https),     cmocka_unit_test(paths),
     };
-    return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("app/guard", tests, NULL, NULL);
 }

@@ -153,7 +153,7 @@ uint16_t bound_port(int fd)
 void server_begin(struct server *server, int listener, const struct step *steps)
 {
     *server = (struct server){.steps = steps, .listener = listener};
-    buf_init(&server->seen, 1 << 20);
+    buf_init(&server->seen, 4 << 20);
     assert_return_code(listener, errno);
     assert_return_code(listen(listener, CONNS_MAX), errno);
     server->port = bound_port(listener); /* nonsense for a Unix socket */

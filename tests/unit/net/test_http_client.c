@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -52,10 +53,18 @@ struct answer {
     int status;
     struct buf body;
     struct buf type; /* Content-Type */
+    uint16_t port;   /* of the server, or 0 */
     enum err err;
     char reason[sizeof((struct fault *)0)->text];
     enum { KEEP, CANCEL_IN_HEAD, CANCEL_IN_BODY, CANCEL_IN_DONE } cancel;
 };
+
+static msec steady_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (msec)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 static void one_less(struct world *world)
 {
@@ -68,6 +77,18 @@ static void cancel(struct answer *answer)
     one_less(answer->world);
 }
 
+/* No connection to this port may stay open in a child process. */
+static void check_inheritance(uint16_t port)
+{
+    for (int fd = 3; port && fd < 64; fd++) {
+        struct sockaddr_in peer = {0};
+        socklen_t len = sizeof peer;
+        if (getpeername(fd, (struct sockaddr *)&peer, &len) || ntohs(peer.sin_port) != port)
+            continue;
+        assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    }
+}
+
 static void on_head(void *arg, struct client_request *request, int status)
 {
     struct answer *answer = arg;
@@ -76,6 +97,7 @@ static void on_head(void *arg, struct client_request *request, int status)
     assert_ptr_equal(request, answer->request);
     buf_append(&answer->type, client_header_get(request, STR("content-TYPE")));
     assert_int_equal(client_header_get(request, STR("Absent")).len, 0);
+    check_inheritance(answer->port);
     if (answer->cancel == CANCEL_IN_HEAD) cancel(answer);
 }
 
@@ -307,7 +329,9 @@ static void answers(void **state)
         options.first_byte_ms = given.first_byte_ms;
         options.idle_ms = given.idle_ms;
         options.total_ms = given.total_ms;
+        msec before = steady_ms();
         ask(&answer, &world, &options);
+        assert_true(steady_ms() - before < PATIENCE_MS / 2);
         world_done(&world);
         server_join(&server);
 
@@ -365,13 +389,13 @@ static void cuts(void **state)
 static void large_bodies(void **state)
 {
     (void)state;
-    enum { LARGE = 100 * 1024 };
+    enum { LARGE = 100 * 1024, SENT = 2 * 1024 * 1024 };
     static const struct step steps[] = {ACCEPT, READ,
                                         SEND("HTTP/1.1 200 OK\r\nContent-Length: 102400\r\n\r\n"),
                                         REPEAT("0123456789abcdef", LARGE / 16), STOP};
-    char *sent = malloc(LARGE);
+    char *sent = malloc(SENT);
     assert_non_null(sent);
-    for (size_t i = 0; i < LARGE; i++) sent[i] = (char)('a' + i % 26);
+    for (size_t i = 0; i < SENT; i++) sent[i] = (char)('a' + i % 26);
     struct world world;
     struct server server;
     struct answer answer;
@@ -380,7 +404,7 @@ static void large_bodies(void **state)
     server_start(&server, steps);
     struct client_options options = options_for(&address, &server);
     options.method = "POST";
-    options.body = (str){sent, LARGE};
+    options.body = (str){sent, SENT};
     ask(&answer, &world, &options);
     world_done(&world);
     server_join(&server);
@@ -389,6 +413,7 @@ static void large_bodies(void **state)
     for (size_t i = 0; i < LARGE; i++)
         assert_int_equal(answer.body.p[i], "0123456789abcdef"[i % 16]);
     assert_true(str_ends(buf_str(&server.seen), options.body));
+    assert_false(server_saw(&server, "Expect:")); /* it would cost a round trip */
     answer_done(&answer);
     server_done(&server);
     free(sent);
@@ -405,7 +430,9 @@ static void headers_are_kept(void **state)
     world_init(&world);
     server_start(&server, steps);
     struct client_options options = options_for(&address, &server);
-    ask(&answer, &world, &options);
+    begin(&answer, &world, &options);
+    answer.port = server.port;
+    world_run(&world);
     world_done(&world);
     server_join(&server);
     assert_str(buf_str(&answer.type), STR("text/x-test"));
@@ -571,6 +598,23 @@ static void invalid(void **state)
         answer_done(&answer);
     }
     world_done(&world);
+}
+
+static void too_many(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world);
+    struct answer *all = calloc(CLIENT_REQUESTS_MAX + 1, sizeof *all);
+    assert_non_null(all);
+    struct client_options options = {.url = "http://127.0.0.1/"};
+    for (size_t i = 0; i <= CLIENT_REQUESTS_MAX; i++) begin(&all[i], &world, &options);
+    for (size_t i = 0; i < CLIENT_REQUESTS_MAX; i++) cancel(&all[i]);
+    world_run(&world);
+    world_done(&world);
+    expect(&all[CLIENT_REQUESTS_MAX], "one too many", ERR_BUSY, "more than 4096 requests");
+    for (size_t i = 0; i < CLIENT_REQUESTS_MAX; i++) assert_int_equal(all[i].dones, 0);
+    free(all);
 }
 
 /* Every spelling of this machine's address, and a kept connection that leads to it. */
@@ -1152,15 +1196,25 @@ static int ignore_sigpipe(void **state)
 int test_http_client(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers),       cmocka_unit_test(cuts),
-        cmocka_unit_test(large_bodies),  cmocka_unit_test(headers_are_kept),
-        cmocka_unit_test(connections),   cmocka_unit_test(at_the_same_time),
-        cmocka_unit_test(refused),       cmocka_unit_test(connect_timeout),
-        cmocka_unit_test(invalid),       cmocka_unit_test(public_only),
-        cmocka_unit_test(cancelling),    cmocka_unit_test(cancel_in_done),
-        cmocka_unit_test(cancel_others), cmocka_unit_test(free_with_open_requests),
-        cmocka_unit_test(proxies),       cmocka_unit_test(no_proxy),
-        cmocka_unit_test(unix_sockets),  cmocka_unit_test(calling),
+        cmocka_unit_test(answers),
+        cmocka_unit_test(cuts),
+        cmocka_unit_test(large_bodies),
+        cmocka_unit_test(headers_are_kept),
+        cmocka_unit_test(connections),
+        cmocka_unit_test(at_the_same_time),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(connect_timeout),
+        cmocka_unit_test(invalid),
+        cmocka_unit_test(too_many),
+        cmocka_unit_test(public_only),
+        cmocka_unit_test(cancelling),
+        cmocka_unit_test(cancel_in_done),
+        cmocka_unit_test(cancel_others),
+        cmocka_unit_test(free_with_open_requests),
+        cmocka_unit_test(proxies),
+        cmocka_unit_test(no_proxy),
+        cmocka_unit_test(unix_sockets),
+        cmocka_unit_test(calling),
     };
     const struct CMUnitTest tls_tests[] = {
         cmocka_unit_test(tls_verdicts),

@@ -45,15 +45,21 @@ static void life(void **state)
     assert_int_equal(ended, 60);
 }
 
-static void bad_ones(void **state)
+static void odd_ones(void **state)
 {
     struct db_fixture *t = *state;
-    struct session session = session_for(1, 100);
+    struct session session = session_for(1, 100), found = {0};
     session.user = STR_EMPTY;
     assert_int_equal(sessions_add(t->db, &session), ERR_INVALID_FIELD);
+
+    /* A key from the environment has no row, and its sessions are like any other. */
     session = session_for(1, 100);
-    session.key_id = STR("no such key");
-    assert_int_equal(sessions_add(t->db, &session), ERR_INTERNAL);
+    session.key_id = STR("environment");
+    assert_int_equal(sessions_add(t->db, &session), OK);
+    assert_int_equal(sessions_find(t->db, session.hash, 50, &t->arena, &found), OK);
+    assert_str(found.key_id, STR("environment"));
+    assert_int_equal(sessions_end_by_key(t->db, session.key_id, 60), OK);
+    assert_int_equal(sessions_find(t->db, session.hash, 70, &t->arena, &found), ERR_NOT_FOUND);
 }
 
 static void expiring(void **state)
@@ -80,6 +86,6 @@ static void expiring(void **state)
 
 int test_sessions(void)
 {
-    const struct CMUnitTest tests[] = {WITH_DB(life), WITH_DB(bad_ones), WITH_DB(expiring)};
+    const struct CMUnitTest tests[] = {WITH_DB(life), WITH_DB(odd_ones), WITH_DB(expiring)};
     return cmocka_run_group_tests_name("store/sessions", tests, NULL, NULL);
 }

@@ -24,8 +24,9 @@
 
 enum { JOBS_MAX = 20 * 1000, STEPS_MAX = 500 };
 
-/* The exit code of a child that got through its load. */
-enum { CHILD_DONE = 0, CHILD_REFUSED = 3 };
+/* How a child ends that is not killed and does not give up: the load is through and the fault was
+ * not reached; it was refused the store; the fault was reached and nobody minded. */
+enum { CHILD_DONE = 0, CHILD_REFUSED = 3, CHILD_IGNORED = 4 };
 
 struct load {
     int waves;
@@ -41,6 +42,20 @@ struct plan {
 };
 
 /* ---- the child ---- */
+
+static enum err nothing_run(struct job *job, struct db *db)
+{
+    (void)job, (void)db;
+    return OK;
+}
+
+/* The writing thread is done with its batch and what follows it (the checkpoint) when this
+ * returns. */
+static void writer_settle(struct store *store)
+{
+    struct job nothing = {.run = nothing_run};
+    if (store_run(store, &nothing)) _exit(CHILD_IGNORED);
+}
 
 static _Noreturn void child_run(const char *folder, const struct load *load,
                                 const struct plan *plan, int ack_fd)
@@ -66,7 +81,9 @@ static _Noreturn void child_run(const char *folder, const struct load *load,
         }
         fixture_wait(&f);
     }
-    _exit(CHILD_DONE);
+    writer_settle(f.store);
+    bool reached = plan->kind != FAULT_NONE && fault_vfs_count() >= plan->at;
+    _exit(reached ? CHILD_IGNORED : CHILD_DONE);
 }
 
 /* The line that the child says before it gives up is expected; keep it out of the test's output.
@@ -178,14 +195,14 @@ static void sweep_run(const struct sweep *sweep)
 
         if (!ended_as_planned(sweep, status))
             fail_msg("step %d: the child ended with status %#x", step, status);
-        assert_true(acks.count < jobs);
     }
     assert_int_equal(acks.count, jobs);
     assert_true(step > 3 && step < STEPS_MAX);
 }
 
 static const struct load small = {.waves = 5, .jobs = 4, .bytes = 100};
-static const struct load large = {.waves = 4, .jobs = 40, .bytes = 20 * 1000}; /* checkpoints */
+static const struct load large = {
+    .waves = 3, .jobs = 40, .bytes = 20 * 1000}; /* ends in a checkpoint */
 static const struct load fresh = {.waves = 1, .jobs = 2, .bytes = 100, .fresh = true};
 
 static void io_error_on_write(void **state)

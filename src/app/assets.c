@@ -19,6 +19,18 @@ const struct asset *asset_find(str path)
     return NULL;
 }
 
+/* Does If-None-Match name this content? A proxy that compresses makes the tag a weak one (W/). */
+static bool known_already(str list, str etag)
+{
+    if (str_eq(list, STR("*"))) return true;
+    while (list.p) {
+        str tag = str_trim(str_split(&list, ','));
+        if (str_starts(tag, STR("W/"))) tag = str_drop(tag, 2);
+        if (str_eq(tag, etag)) return true;
+    }
+    return false;
+}
+
 void asset_answer(struct http_request *request, const struct asset *asset)
 {
     const struct http_field fields[] = {
@@ -27,8 +39,8 @@ void asset_answer(struct http_request *request, const struct asset *asset)
         {STR("Content-Security-Policy"), STR(PAGE_POLICY)},
         {STR("Cross-Origin-Opener-Policy"), STR("same-origin")},
     };
-    str known = http_head_get(request->head, STR("If-None-Match"));
-    bool same = str_eq(known, str_c(asset->etag));
+    bool same =
+        known_already(http_head_get(request->head, STR("If-None-Match")), str_c(asset->etag));
     http_answer(request, &(struct http_answer){
                              .status = same ? 304 : 200,
                              .content_type = same ? NULL : asset->type,

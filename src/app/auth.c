@@ -132,15 +132,16 @@ struct auth *auth_new(struct loop *loop, const struct auth_options *options)
     return auth;
 }
 
-/* Remove every entry made with a key; none means all. */
-static void remove_by_key(struct map *map, str key_id, bool all)
+/* Remove every entry made with this key and by this session; NULL stands for any. */
+static void remove_made_by(struct map *map, const str *key_id, const unsigned char *session)
 {
     size_t at = 0;
     str hash;
     void *value;
     while (map_next(map, &at, &hash, &value)) {
         struct holder *holder = value;
-        if (!all && !str_eq(holder_key_id(holder), key_id)) continue;
+        if (key_id && !str_eq(holder_key_id(holder), *key_id)) continue;
+        if (session && !str_eq(hash_str(holder->session), hash_str(session))) continue;
         deadline_clear(&holder->deadline);
         map_remove(map, hash_str(holder->hash));
         free(holder);
@@ -151,7 +152,7 @@ static void remove_by_key(struct map *map, str key_id, bool all)
 void auth_free(struct auth *auth)
 {
     if (!auth) return;
-    remove_by_key(&auth->tickets, STR_EMPTY, true);
+    remove_made_by(&auth->tickets, NULL, NULL);
     deadlines_done(&auth->ticket_ends);
     empty(&auth->keys);
     empty(&auth->sessions);
@@ -170,6 +171,7 @@ bool auth_required(const struct auth *auth)
 
 void auth_require(struct auth *auth)
 {
+    if (!auth->required) remove_made_by(&auth->tickets, NULL, NULL); /* they were anybody's */
     auth->required = true;
 }
 
@@ -187,9 +189,9 @@ void auth_add_key(struct auth *auth, const struct key *key)
 
 void auth_remove_key(struct auth *auth, str id)
 {
-    remove_by_key(&auth->keys, id, false);
-    remove_by_key(&auth->sessions, id, false);
-    remove_by_key(&auth->tickets, id, false);
+    remove_made_by(&auth->keys, &id, NULL);
+    remove_made_by(&auth->sessions, &id, NULL);
+    remove_made_by(&auth->tickets, &id, NULL);
 }
 
 enum err auth_by_key(const struct auth *auth, struct arena *arena, str key,
@@ -267,6 +269,7 @@ enum err auth_remember(struct auth *auth, const struct session *session)
 void auth_forget(struct auth *auth, const unsigned char hash[static HASH_BYTES])
 {
     free(map_remove(&auth->sessions, hash_str(hash)));
+    remove_made_by(&auth->tickets, NULL, hash);
 }
 
 /* ---- tickets ---- */

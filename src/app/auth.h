@@ -40,7 +40,7 @@ void auth_free(struct auth *auth);
 
 /* Is there, or was there, any key? */
 bool auth_required(const struct auth *auth);
-void auth_require(struct auth *auth);
+void auth_require(struct auth *auth); /* tickets given out before it end */
 
 /* ---- keys ---- */
 void auth_add_key(struct auth *auth, const struct key *key);
@@ -65,6 +65,7 @@ enum err auth_by_session(struct auth *auth, struct arena *arena,
     MUST_USE;
 /* Take a session as the store has it; ERR_UNAUTHENTICATED if its key has been revoked since. */
 enum err auth_remember(struct auth *auth, const struct session *session) MUST_USE;
+/* A session has ended: its tickets end, too. */
 void auth_forget(struct auth *auth, const unsigned char hash[static HASH_BYTES]);
 
 /* ---- tickets: one use, TICKET_MS_MAX ---- */

@@ -21,8 +21,13 @@ static int report(const char *what, enum err e, const struct fault *why, const c
     return e ? 1 : 0;
 }
 
-static enum err check_store(const struct config *config, struct arena *arena, size_t *ret_keys,
-                            struct fault *reterr)
+/* Keys of the store: how many are active, and how many there have ever been. */
+struct key_counts {
+    size_t active, all;
+};
+
+static enum err check_store(const struct config *config, struct arena *arena,
+                            struct key_counts *ret_keys, struct fault *reterr)
 {
     struct store *store = NULL;
     enum err e = store_open(config->data.p, NULL, &store, reterr);
@@ -31,14 +36,16 @@ static enum err check_store(const struct config *config, struct arena *arena, si
     key_list_init(&list, arena);
     e = key_fault(store_run(store, &list.job), STR_EMPTY, reterr);
     store_close(store);
-    for (size_t i = 0; !e && i < list.list.count; i++) *ret_keys += !list.list.keys[i].revoked;
-    return e;
+    if (e) return e;
+    ret_keys->all = list.list.count;
+    for (size_t i = 0; i < list.list.count; i++) ret_keys->active += !list.list.keys[i].revoked;
+    return OK;
 }
 
-/* Would `serve` accept to listen there? */
-static enum err check_listen(const struct config *config, size_t keys, struct fault *reterr)
+/* Would `serve` accept to listen there? A revoked key lets nobody in, but keeps the door shut. */
+static enum err check_listen(const struct config *config, size_t keys_ever, struct fault *reterr)
 {
-    if (guard_loopback(config->listen.host) || keys || config->api_key.len) return OK;
+    if (guard_loopback(config->listen.host) || keys_ever || config->api_key.len) return OK;
     return guard_refuse_open(config, reterr);
 }
 
@@ -66,11 +73,11 @@ int check_main(const struct config *config, struct arena *arena, const struct ar
     AUTO(secret_freep) struct secret *secret = NULL;
     e = secret_open(config->data.p, config->secret_file.p, &secret, &why);
     bad += report("secret", e, &why, "");
-    size_t keys = 0;
+    struct key_counts keys = {0};
     e = check_store(config, arena, &keys, &why);
     char count[32];
-    snprintf(count, sizeof count, "%zu active keys", keys);
+    snprintf(count, sizeof count, "%zu active keys", keys.active);
     bad += report("store", e, &why, count);
-    bad += report("listen", check_listen(config, keys, &why), &why, "");
+    bad += report("listen", check_listen(config, keys.all, &why), &why, "");
     return bad ? EXIT_FAILED : EXIT_OK;
 }

@@ -93,6 +93,9 @@ enum err key_fault(enum err e, str what, struct fault *reterr)
         return fault(reterr, e, "there is no key \"%s\"; `fermata key list` shows them all",
                      say(what).text);
     case ERR_INVALID_FIELD:
+        if (user_valid(what))
+            return fault_field(reterr, e, "name", "a key's name has at most %d bytes",
+                               KEY_NAME_BYTES_MAX);
         return fault_field(reterr, e, "user", "\"%s\" cannot be a user's name", say(what).text);
     case ERR_TOO_LARGE:
         return fault(reterr, e, "there are %d keys already; revoke some first", KEYS_MAX);

@@ -25,8 +25,9 @@ enum {
     HTTP_LINGER_MS_MAX = 2 * 1000, /* reading on after an error answer, so that no reset eats it */
     HTTP_LINGER_BYTES_MAX = 64 * 1024,
     HTTP_AHEAD_BYTES_MAX =
-        128 * 1024,                  /* pipelined bytes that wait: what one or two reads brought */
-    HTTP_CORK_BYTES_MAX = 64 * 1024, /* answers to pipelined requests collected for one write */
+        128 * 1024, /* pipelined bytes that wait: what one or two reads brought */
+    SOCK_UNSENT_BYTES_MAX = 128 * 1024, /* taken by the kernel ahead of a slow reader */
+    HTTP_CORK_BYTES_MAX = 64 * 1024,    /* answers to pipelined requests collected for one write */
     HTTP_IGNORED_BODY_BYTES_MAX = 64 * 1024, /* a body nobody asked for is read up to here: 413 */
     HTTP_ANSWER_BYTES_MAX = 64 * 1024 * 1024,
 

@@ -39,6 +39,7 @@ struct auth {
     struct map keys, sessions, tickets; /* hash -> holder */
     struct map counters;                /* key id or address -> counter */
     struct deadlines ticket_ends;
+    uint64_t endings;
     bool required; /* there is, or was, a key */
 };
 
@@ -189,6 +190,7 @@ void auth_add_key(struct auth *auth, const struct key *key)
 
 void auth_remove_key(struct auth *auth, str id)
 {
+    auth->endings++;
     remove_made_by(&auth->keys, &id, NULL);
     remove_made_by(&auth->sessions, &id, NULL);
     remove_made_by(&auth->tickets, &id, NULL);
@@ -268,8 +270,14 @@ enum err auth_remember(struct auth *auth, const struct session *session)
 
 void auth_forget(struct auth *auth, const unsigned char hash[static HASH_BYTES])
 {
+    auth->endings++;
     free(map_remove(&auth->sessions, hash_str(hash)));
     remove_made_by(&auth->tickets, NULL, hash);
+}
+
+uint64_t auth_endings(const struct auth *auth)
+{
+    return auth->endings;
 }
 
 /* ---- tickets ---- */

@@ -67,6 +67,7 @@ enum err auth_by_session(struct auth *auth, struct arena *arena,
 enum err auth_remember(struct auth *auth, const struct session *session) MUST_USE;
 /* A session has ended: its tickets end, too. */
 void auth_forget(struct auth *auth, const unsigned char hash[static HASH_BYTES]);
+uint64_t auth_endings(const struct auth *auth); /* grows whenever sessions end */
 
 /* ---- tickets: one use, TICKET_MS_MAX ---- */
 enum { TICKET_BYTES = BASE64URL_BYTES(32) };

@@ -28,7 +28,8 @@ struct exchange {
     bool ask_store;
     bool preflight;
     bool https;
-    bool here; /* from this machine, and not through a proxy */
+    bool no_slash; /* the bare prefix of the public URL */
+    bool here;     /* from this machine, and not through a proxy */
     struct json *body;
 };
 

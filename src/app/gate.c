@@ -94,8 +94,14 @@ static enum err identify(struct exchange *x)
     return auth_local(auth, x->here, &x->who);
 }
 
+static enum err nothing_here(struct fault *reterr)
+{
+    return fault(reterr, ERR_NOT_FOUND, "there is nothing at this address");
+}
+
 static enum err permit(const struct exchange *x, struct fault *reterr)
 {
+    if (!x->route) return nothing_here(reterr);
     enum route_access access = x->route->access;
     bool needed = access == ACCESS_OPERATOR || (access == ACCESS_METRICS && !x->here);
     if (!needed || (x->who.roles & ROLE_OPERATOR)) return OK;
@@ -173,8 +179,11 @@ static struct exchange *exchange_new(struct server *server, struct http_request 
     return x;
 }
 
+/* Guesses are counted by address, or a weak key could be found by trying. */
 static enum err unauthenticated(struct exchange *x, struct fault *reterr)
 {
+    enum err e = count(x, reterr);
+    if (e) return e;
     x->server->metrics.unauthenticated++;
     add_field(x, STR("WWW-Authenticate"), STR("Bearer"));
     return fault(reterr, ERR_UNAUTHENTICATED,
@@ -187,7 +196,7 @@ static enum err not_found(struct exchange *x, struct fault *reterr)
 {
     bool page = !str_starts(x->path, STR("/api/"));
     if (!page && identify(x)) return unauthenticated(x, reterr);
-    return fault(reterr, ERR_NOT_FOUND, "there is nothing at this address");
+    return x->ask_store ? OK : nothing_here(reterr);
 }
 
 static enum err on_public_head(void *ctx, struct http_request *request, uint64_t *ret_body_max,
@@ -216,6 +225,8 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
         return OK;
     }
     x->path = arena_str(&request->arena, guard_path(config, head->path));
+    x->no_slash = config->public_url.prefix.len && str_eq(head->path, config->public_url.prefix);
+    if (x->no_slash) return OK;
     e = find(x, &public_routes, reterr);
     if (e == ERR_NOT_FOUND) e = find_asset(x, reterr);
     if (e == ERR_NOT_FOUND) return not_found(x, reterr);
@@ -258,6 +269,7 @@ struct session_job {
     struct job job;
     struct exchange *x;
     struct session session;
+    uint64_t endings; /* sessions ended so far, when the store was asked */
     msec now;
 };
 
@@ -267,11 +279,17 @@ static enum err session_run(struct job *job, struct db *db)
     return sessions_find(db, ask->x->session, ask->now, exchange_arena(ask->x), &ask->session);
 }
 
+static void ask_session(struct exchange *x);
+
 static void session_done(struct job *job, enum err e)
 {
     struct session_job *ask = (struct session_job *)(void *)job;
     struct exchange *x = ask->x;
     struct fault why = {0};
+    if (!e && ask->endings != auth_endings(x->server->auth)) {
+        ask_session(x); /* it may be this one that ended meanwhile */
+        return;
+    }
     if (!e) e = auth_remember(x->server->auth, &ask->session);
     if (!e) e = auth_by_session(x->server->auth, exchange_arena(x), x->session, &x->who);
     if (e == ERR_NOT_FOUND || e == ERR_UNAUTHENTICATED)
@@ -290,8 +308,19 @@ static void ask_session(struct exchange *x)
     struct session_job *ask = ARENA_NEW(exchange_arena(x), struct session_job);
     ask->job = (struct job){.run = session_run, .done = session_done};
     ask->x = x;
+    ask->endings = auth_endings(x->server->auth);
     ask->now = clock_wall(&clock_system);
     store_read(x->server->store, &ask->job);
+}
+
+/* The page's links are relative: they need the slash behind the prefix. */
+static void redirect(struct exchange *x)
+{
+    str to =
+        arena_printf(exchange_arena(x), "%.*s/", STR_ARG(x->server->config->public_url.prefix));
+    struct http_field location = {STR("Location"), to};
+    http_answer(x->request,
+                &(struct http_answer){.status = 308, .fields = &location, .field_count = 1});
 }
 
 static void on_public_request(void *ctx, struct http_request *request)
@@ -300,6 +329,8 @@ static void on_public_request(void *ctx, struct http_request *request)
     (void)ctx;
     if (x->preflight || request->head->method == HTTP_OPTIONS)
         exchange_empty(x);
+    else if (x->no_slash)
+        redirect(x);
     else if (x->asset)
         asset_answer(request, x->asset);
     else if (x->ask_store)

@@ -229,7 +229,7 @@ static enum err serve(struct server *server, struct fault *reterr)
     loop_run(server->loop);
     store_close(TAKE(server->store)); /* finishes a running upkeep, too */
     timer_free(upkeep.timer);
-    log_info("server.stopped", LOG_U64("requests", server->metrics.requests_2xx));
+    log_info("server.stopped", LOG_U64("answered", server->metrics.requests_2xx));
     return OK;
 }
 

@@ -110,7 +110,7 @@ static const char *phrase(int status)
         {202, "Accepted"},
         {204, "No Content"},
         {206, "Partial Content"},
-        {304, "Not Modified"},
+        {304, "Not Modified"}, {308, "Permanent Redirect"},
     };
     for (size_t i = 0; i < COUNT(rows); i++)
         if (rows[i].status == status) return rows[i].phrase;
@@ -183,16 +183,17 @@ static void conn_answered(struct http_conn *conn, int status)
                                              conn->request ? &conn->request->public : NULL, status);
     request_free(TAKE(conn->request));
     if (conn->keep_alive) http1_next(&conn->parser);
-    conn->served = true;
     conn->state = CONN_FLUSHING;
-    deadline_clear(&conn->deadline);
+    conn_wait_not(conn);
 
     bool more = conn->processing && conn->keep_alive && conn->tail.len == 0 &&
                 conn->out.len < HTTP_CORK_BYTES_MAX && !conn->peer_ended && !server->stopping;
-    if (more)
-        conn->state = CONN_IDLE; /* conn_process flushes */
-    else
+    if (!more) {
         conn_flush(conn);
+        return;
+    }
+    conn->state = CONN_IDLE; /* conn_process flushes */
+    conn_wait(conn, SPAN_IDLE);
 }
 
 static bool has_content(int status)
@@ -218,6 +219,7 @@ static void conn_answer(struct http_conn *conn, const struct http_answer *answer
         buf_append(&conn->out, answer->body);
     if (conn->out.full) { /* larger than any answer may be: the handler's mistake, seen as a cut
                              answer */
+        request_free(TAKE(conn->request));
         conn_close(conn);
         return;
     }
@@ -311,7 +313,6 @@ struct http_conn *http_stream(struct http_request *request, const struct http_fi
     if (options->handler->on_answered) options->handler->on_answered(options->ctx, request, 200);
     request_free(TAKE(conn->request));
     http1_next(&conn->parser);
-    conn->served = true;
     conn->state = CONN_STREAM;
     conn->stream = ops;
     conn->stream_arg = arg;
@@ -350,7 +351,7 @@ void http_stream_end(struct http_conn *conn)
     conn_borrow_out(conn);
     if (conn->framed) buf_append(&conn->out, STR("0\r\n\r\n"));
     conn->state = CONN_FLUSHING;
-    if (!conn->writing) deadline_clear(&conn->deadline);
+    conn_wait_not(conn);
     conn_flush(conn);
 }
 

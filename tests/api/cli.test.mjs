@@ -4,10 +4,12 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
+
+import { Home } from './home.mjs';
 import { buildFolder } from './server.mjs';
 
 const RUN_MS_MAX = 20_000;
@@ -79,4 +81,138 @@ test('check says where each value came from and hides the key', async () => {
   assert.match(run.stdout, /^ {2}rate: 5 {2}# FERMATA_LIMITS_RATE$/m);
   assert.match(run.stdout, /^# api_key: \(hidden\) {2}# FERMATA_API_KEY$/m);
   assert.doesNotMatch(run.stdout + run.stderr, /TOPSECRET/);
+});
+
+for (const [what, args, reason] of [
+  ['half a command', ['key'], /^fermata: "key" needs one more word; `fermata help key` lists them\n$/],
+  ['an unknown second word', ['key', 'ad'], /unknown command "key ad"; did you mean "key add"\?/],
+  ['a flag that is needed', ['key', 'add'], /^fermata: `fermata key add` needs --user NAME\n$/],
+  ['an unknown role', ['key', 'add', '--user', 'ann', '--role', 'oper'], /--role does not know "oper"/],
+  ['an operand that is needed', ['key', 'revoke'], /^fermata: `fermata key revoke` needs ID behind it\n$/],
+  ['a word too many', ['serve', 'now'], /^fermata: `fermata serve` does not take "now"\n$/],
+  ['a flag given twice', ['serve', '--data', 'a', '--data', 'b'], /^fermata: --data is given twice; remove one\n$/],
+  ['control characters', ['key', 'add', '--user', 'a\u001b[31m'],
+    /^fermata: --user has characters that cannot be printed\n$/],
+]) {
+  test(`refused: ${what}`, async () => {
+    const run = await fermata(args);
+    assert.match(run.stderr, reason);
+    assert.deepEqual([run.code, run.stdout], [2, '']);
+  });
+}
+
+test('the file in the working directory counts, below the environment and flags', async () => {
+  const file = join(folder, 'fermata.yaml');
+  await writeFile(file, 'listen: 127.0.0.1:1111\nlimits: {rate: 1, connections: 11}\nlog: warn\n');
+  try {
+    const env = { FERMATA_LIMITS_RATE: '2', FERMATA_LIMITS_CONNECTIONS: '22' };
+    const run = await fermata(['check', '--data', 'd', '--limits-rate', '3'], env);
+    assert.match(run.stdout, /^listen: 127\.0\.0\.1:1111 {2}# fermata\.yaml:1$/m);
+    assert.match(run.stdout, /^ {2}rate: 3 {2}# --limits-rate$/m);
+    assert.match(run.stdout, /^ {2}connections: 22 {2}# FERMATA_LIMITS_CONNECTIONS$/m);
+    assert.match(run.stdout, /^log: warn {2}# fermata\.yaml:3$/m);
+    assert.equal(run.code, 0);
+  } finally {
+    await rm(file);
+  }
+});
+
+describe('the data folder', () => {
+  const modeOf = async (path) => ((await stat(path)).mode & 0o7777).toString(8);
+
+  test('and everything in it is for its owner only, whatever the umask', async (t) => {
+    const home = await Home.make(t);
+    const data = join(home.data, 'made');
+    await new Promise((done, failed) => {
+      const script = 'umask 0 && exec "$0" key add --user ann --data "$1"';
+      execFile('/bin/sh', ['-c', script, resolve(buildFolder(), 'fermata'), data], { env: { PATH: process.env.PATH } },
+        (error) => { if (error) failed(error); else done(); });
+    });
+    home.env.FERMATA_DATA = data;
+    await home.start();
+    assert.equal(await modeOf(data), '700');
+    const names = await readdir(data);
+    for (const name of ['fermata.db', 'fermata.lock', 'fermata.sock', 'secret.key']) {
+      assert.ok(names.includes(name), name);
+    }
+    for (const name of names) assert.equal(await modeOf(join(data, name)), '600', name);
+  });
+
+  test('is refused when others can look into it, and the command that closes it is told', async (t) => {
+    const home = await Home.make(t);
+    assert.equal((await home.run(['check'])).code, 0);
+    const rows = [['.', 0o755, 0o700], ['fermata.db', 0o644, 0o600], ['secret.key', 0o640, 0o600]];
+    for (const [path, opened, closed] of rows) {
+      await chmod(join(home.data, path), opened);
+      for (const command of ['serve', 'check']) {
+        const run = await home.run([command], { FERMATA_LISTEN: '127.0.0.1:0' });
+        assert.equal(run.code, 1, `${command} with ${path} open`);
+        assert.match(run.stdout + run.stderr, new RegExp(`is open to other users .*chmod ${closed.toString(8)}`));
+      }
+      await chmod(join(home.data, path), closed);
+    }
+    await home.start();
+  });
+
+  test('is named when it cannot be one', async (t) => {
+    const home = await Home.make(t);
+    await writeFile(join(home.data, 'file'), '');
+    for (const name of ['file', 'none/deeper']) {
+      const data = join(home.data, name);
+      const run = await home.run(['serve'], { FERMATA_DATA: data, FERMATA_LISTEN: '127.0.0.1:0' });
+      assert.equal(run.code, 1);
+      assert.ok(run.stderr.includes(data), run.stderr);
+    }
+  });
+
+  test('of a newer version, or of another program, is left alone', async (t) => {
+    const home = await Home.make(t);
+    await home.addKey('ann');
+    const patch = async (at, bytes) => {
+      const file = await open(join(home.data, 'fermata.db'), 'r+');
+      try {
+        const { buffer } = await file.read(Buffer.alloc(bytes.length), 0, bytes.length, at);
+        await file.write(bytes, 0, bytes.length, at);
+        return buffer;
+      } finally {
+        await file.close();
+      }
+    };
+    // SQLite's header: the user version at byte 60, the application's id at 68.
+    for (const [at, reason] of [[60, /newer version/], [68, /belongs to another program/]]) {
+      const former = await patch(at, Buffer.from([0, 0, 0x27, 0x0f]));
+      for (const args of [['serve'], ['key', 'list'], ['check']]) {
+        const run = await home.run(args, { FERMATA_LISTEN: '127.0.0.1:0' });
+        assert.equal(run.code, 1, args.join(' '));
+        assert.match(run.stdout + run.stderr, reason);
+      }
+      await patch(at, former);
+    }
+    assert.match((await home.run(['key', 'list'])).stdout, / ann /);
+  });
+});
+
+test('check changes nothing under a running server', async (t) => {
+  const home = await Home.make(t);
+  await home.start();
+  const run = await home.run(['check']);
+  assert.equal(run.code, 0);
+  assert.match(run.stdout, /^data +ok: a server is running on it$/m);
+});
+
+test('check hides every secret, wherever it came from', async (t) => {
+  const home = await Home.make(t);
+  const canary = 'TOPSECRET-0123456789';
+  const keyFile = join(home.data, 'key.txt'), secretFile = join(home.data, 'secret.txt');
+  await writeFile(keyFile, canary, { mode: 0o600 });
+  await writeFile(secretFile, canary.repeat(4), { mode: 0o600 });
+  const env = { FERMATA_API_KEY_FILE: keyFile, FERMATA_SECRET_FILE: secretFile, FERMATA_LOG: 'debug' };
+  const run = await home.run(['check'], env);
+  assert.ok(run.stdout.includes(keyFile) && run.stdout.includes(secretFile));
+  assert.doesNotMatch(run.stdout + run.stderr, /TOPSECRET/);
+  const flag = await home.run(['check', '--api-key', canary]);
+  assert.doesNotMatch(flag.stdout + flag.stderr, /TOPSECRET/);
+  const refused = await home.run(['check', '--api-key', `${canary}\u0001`]);
+  assert.equal(refused.code, 2);
+  assert.doesNotMatch(refused.stderr, /TOPSECRET/);
 });

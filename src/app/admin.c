@@ -4,6 +4,7 @@
  * open the socket owns the data folder, so nobody is asked for a key.
  */
 #include "app/exchange.h"
+#include "app/feed.h"
 #include "app/key_job.h"
 #include "app/route.h"
 #include "app/say.h"
@@ -36,6 +37,8 @@ static void add_done(struct job *job, enum err e)
 static enum err roles_of(const struct json *names, unsigned *ret_roles, struct fault *reterr)
 {
     unsigned roles = 0;
+    if (names && names->type != JSON_ARRAY)
+        return fault_field(reterr, ERR_INVALID_FIELD, "roles", "roles must be a list");
     for (const struct json *name = names ? names->child : NULL; name; name = name->next) {
         unsigned bit;
         if (role_parse(json_text(name), &bit))
@@ -111,6 +114,7 @@ static void revoke_done(struct job *job, enum err e)
         return;
     }
     auth_remove_key(x->server->auth, revoke->revoke.id);
+    feeds_end_key(x->server->feeds, revoke->revoke.id);
     log_info("key.revoked", LOG_STR("id", revoke->revoke.id));
     exchange_empty(x);
 }

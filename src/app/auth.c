@@ -122,12 +122,9 @@ struct auth *auth_new(struct loop *loop, const struct auth_options *options)
     map_init(&auth->counters, AUTH_COUNTERS_MAX);
     deadlines_init(&auth->ticket_ends, loop, TICKET_MS_MAX, ticket_ended);
     if (options->first_key.len) {
-        struct key first = {.user = STR("local"), .roles = all_roles()};
+        struct key first = {
+            .id = options->first_key_id, .user = STR("local"), .roles = all_roles()};
         key_hash(options->first_key, first.hash);
-        /* Named after its text, so that sessions opened with it end when it is changed. */
-        char id[] = "first-00000000";
-        crypto_hex((str){(const char *)first.hash, 4}, id + 6);
-        first.id = str_c(id);
         auth_add_key(auth, &first);
     }
     return auth;

@@ -30,7 +30,8 @@ struct identity {
 
 struct auth_options {
     const struct clock *clock;
-    str first_key; /* FERMATA_API_KEY: acts as user `local` with every role; empty if not set */
+    str first_key_id; /* what lists and logs call it */
+    str first_key;    /* FERMATA_API_KEY: acts as user `local` with every role; empty if not set */
     bool beyond_loopback; /* others can reach us: never without a key */
     uint32_t rate_max;    /* requests per second and key; 0 = no limit */
 };
@@ -55,7 +56,9 @@ enum err auth_local(const struct auth *auth, bool on_this_machine, struct identi
     MUST_USE;
 
 /* ---- sessions ---- */
-enum { SESSION_TOKEN_BYTES = BASE64URL_BYTES(32) };
+enum {
+    SESSION_TOKEN_BYTES = BASE64URL_BYTES(32)
+}; /* of the token; its signature follows in the cookie */
 void auth_session_token(char out[static SESSION_TOKEN_BYTES]);
 void auth_session_hash(str token, unsigned char out[static HASH_BYTES]);
 

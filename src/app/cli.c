@@ -11,8 +11,11 @@
  */
 #include "app/cli.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "app/say.h"
@@ -476,8 +479,21 @@ static int run(struct arena *arena, const struct call *call)
     return call->command->run(&config, arena, &call->args);
 }
 
+/* Keys are in our memory: no core, no other process of this user reading it, and no death by a
+ * closed pipe. */
+static void protect(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    struct rlimit no_core = {0};
+    setrlimit(RLIMIT_CORE, &no_core);
+#ifndef __SANITIZE_ADDRESS__ /* the leak checker has to read it */
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
 int cli_main(int argc, char **argv)
 {
+    protect();
     if (cli_wants_help(argc, argv)) return overview(stdout);
     if (argc < 2) {
         overview(stderr);

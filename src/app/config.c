@@ -294,6 +294,22 @@ static enum err load_key(struct load *load)
     return OK;
 }
 
+/* The model and its script. */
+
+static enum err load_model(struct load *load)
+{
+    const struct config *c = &load->config;
+    bool scripted = c->model_provider == PROVIDER_SCRIPTED;
+    if (scripted && !c->script.len)
+        return fault_field(load->reterr, ERR_CONFIG, "script",
+                           "%s: model.provider is scripted and there is no script; name its file "
+                           "with script or FERMATA_SCRIPT",
+                           place_named(c, STR("model.provider")).text);
+    if (!scripted && c->script.len)
+        warn(load, STR("script is set and not used; set model.provider to scripted to play it"));
+    return OK;
+}
+
 enum err config_load(struct arena *arena, const struct config_arg *args, size_t arg_count,
                      char *const *environment, struct config *ret_config, struct fault *reterr)
 {
@@ -305,6 +321,7 @@ enum err config_load(struct arena *arena, const struct config_arg *args, size_t 
     if (!e) e = load_environment(&load, environment, false);
     if (!e) e = load_flags(&load, args, arg_count, false);
     if (!e) e = load_key(&load);
+    if (!e) e = load_model(&load);
     if (e) return e;
     warn_unknown(&load, environment);
 

@@ -10,6 +10,7 @@
 #ifndef APP_CONFIG_H
 #define APP_CONFIG_H
 
+#include "agent/run.h"
 #include "app/host.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -30,6 +31,8 @@ struct config_log {
     bool json;
 };
 
+enum config_provider { PROVIDER_DEMO, PROVIDER_SCRIPTED };
+
 enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_FLAG };
 
 /* What was written for an option, and where; a scalar is one item, an unset one none. */
@@ -49,6 +52,9 @@ struct config {
     struct cidrs trusted_proxies;
     struct config_log log;
     str secret_file;
+    str script; /* of PROVIDER_SCRIPTED, and then never empty */
+    enum config_provider model_provider;
+    enum busy busy; /* what happens to a message on a busy thread */
     struct strs auth_cors;
     struct strs auth_hosts;
     uint64_t body_bytes_max;

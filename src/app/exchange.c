@@ -8,6 +8,7 @@
 
 #include "app/say.h"
 #include "app/server.h"
+#include "base/log.h"
 
 struct arena *exchange_arena(struct exchange *x)
 {
@@ -38,11 +39,15 @@ void exchange_error(struct exchange *x, enum err e, const struct fault *why)
 {
     if (e == ERR_UNAUTHENTICATED) x->server->metrics.unauthenticated++;
     if (e == ERR_RATE_LIMITED) x->server->metrics.rate_limited++;
+    enum err shown = e < ERR_IO ? e : ERR_INTERNAL; /* the rest are our own affairs */
+    if (err_status(e) >= 500 && e != ERR_SHUTTING_DOWN)
+        log_error("request.failed", LOG_CSTR("code", err_code(e)), LOG_CSTR("id", x->request->id),
+                  LOG_CSTR("route", x->route ? x->route->name : ""));
     static const struct http_field challenge = {STR("WWW-Authenticate"), STR("Bearer")};
     static const struct http_field retry = {STR("Retry-After"), STR("1")};
     bool wait = e == ERR_RATE_LIMITED || e == ERR_SHUTTING_DOWN || e == ERR_STORAGE_FULL;
     const struct http_field *field = e == ERR_UNAUTHENTICATED ? &challenge : wait ? &retry : NULL;
-    http_answer_error_with(x->request, e, why, field, field ? 1 : 0);
+    http_answer_error_with(x->request, shown, shown == e ? why : NULL, field, field ? 1 : 0);
 }
 
 enum err exchange_string(const struct json *object, const char *name, size_t len_max, str *ret_text,

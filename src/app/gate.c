@@ -20,6 +20,7 @@
 #include "app/server.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "store/secret.h"
 #include "store/store.h"
 
 /* ---- with the head ---- */
@@ -66,6 +67,15 @@ const char *gate_cookie_name(bool https)
     return https ? "__Host-fermata_session" : "fermata_session";
 }
 
+/* A cookie is a token and our signature of it, so that a made-up one is refused with the head,
+ * before the store is asked and a body is read for it. */
+static bool session_signed(const struct secret *secret, str cookie)
+{
+    str mac = cookie;
+    str token = str_split(&mac, '.');
+    return mac.p && secret_verify(secret, SECRET_SESSION, token, mac);
+}
+
 /* Who is it? A session that is not remembered here is asked for in the store, once the body is
  * there. */
 static enum err identify(struct exchange *x)
@@ -74,7 +84,7 @@ static enum err identify(struct exchange *x)
     const struct http_head *head = x->request->head;
     struct arena *arena = exchange_arena(x);
 
-    if (http_head_get(head, STR("Authorization")).p)
+    if (auth_required(auth) && http_head_get(head, STR("Authorization")).p)
         return auth_by_key(auth, arena, bearer(head), &x->who);
     if (x->route && x->route->ticket) {
         char text[TICKET_BYTES];
@@ -86,6 +96,7 @@ static enum err identify(struct exchange *x)
     str cookie =
         http1_cookie(http_head_get(head, STR("Cookie")), str_c(gate_cookie_name(x->https)));
     if (cookie.len && auth_required(auth)) {
+        if (!session_signed(x->server->secret, cookie)) return ERR_UNAUTHENTICATED;
         auth_session_hash(cookie, x->session);
         enum err e = auth_by_session(auth, arena, x->session, &x->who);
         x->ask_store = e == ERR_BUSY;
@@ -235,7 +246,9 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
     e = guard_origin(config, head, reterr);
     if (e) return e;
     if (x->route->access != ACCESS_OPEN && identify(x)) return unauthenticated(x, reterr);
-    e = count(x, reterr);
+    bool probe = x->route->access == ACCESS_OPEN && x->route->method == HTTP_GET;
+    e = probe ? OK
+              : count(x, reterr); /* a flood from its address must not make a server look dead */
     if (!e && x->route->access != ACCESS_OPEN && !x->ask_store) e = permit(x, reterr);
     if (!e) e = check_type(x, reterr);
     if (x->route->body_bytes_max) *ret_body_max = x->route->body_bytes_max;
@@ -247,7 +260,7 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
 
 static enum err parse_body(struct exchange *x, struct fault *reterr)
 {
-    if (!x->route->body) return OK;
+    if (!x->route->body || (x->route->body_optional && !x->request->body.len)) return OK;
     struct json_error where;
     enum err e = json_parse(exchange_arena(x), x->request->body, &x->body, &where);
     if (!e) return OK;

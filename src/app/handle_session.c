@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "app/exchange.h"
+#include "app/feed.h"
 #include "app/gate.h"
 #include "app/handlers.h"
 #include "app/server.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "store/secret.h"
 #include "store/store.h"
 
 static const char *const via_names[] = {
@@ -63,6 +65,7 @@ struct session_add {
     struct exchange *x;
     struct session session;
     char token[SESSION_TOKEN_BYTES];
+    str cookie; /* token, '.', our signature */
 };
 
 static enum err add_run(struct job *job, struct db *db)
@@ -82,7 +85,8 @@ static void add_done(struct job *job, enum err e)
     log_info("session.opened", LOG_STR("user", x->who.user), LOG_STR("key", x->who.key_id),
              LOG_STR("client", x->client));
     x->who.via = VIA_SESSION;
-    struct http_field set = {STR("Set-Cookie"), cookie(x, add->token, SESSION_DAYS_MAX * 86400L)};
+    struct http_field set = {STR("Set-Cookie"),
+                             cookie(x, add->cookie.p, SESSION_DAYS_MAX * 86400L)};
     str body = identity_json(exchange_arena(x), &x->who, add->session.expires);
     exchange_json_with(x, 200, body, &set, 1);
 }
@@ -114,7 +118,10 @@ void handle_session_post(struct exchange *x)
                     .expires = now + SESSION_DAYS_MAX * (msec)86400000},
     };
     auth_session_token(add->token);
-    auth_session_hash(str_c(add->token), add->session.hash);
+    char mac[SECRET_MAC_BYTES];
+    secret_mac(x->server->secret, SECRET_SESSION, str_c(add->token), mac);
+    add->cookie = arena_printf(exchange_arena(x), "%s.%s", add->token, mac);
+    auth_session_hash(add->cookie, add->session.hash);
     store_write(x->server->store, &add->job);
 }
 
@@ -138,6 +145,7 @@ static void end_done(struct job *job, enum err e)
         return;
     }
     auth_forget(x->server->auth, x->who.session);
+    feeds_end_session(x->server->feeds, x->who.session);
     log_info("session.ended", LOG_STR("user", x->who.user));
     struct http_field clear = {STR("Set-Cookie"), cookie(x, "", 0)};
     http_answer(x->request,

@@ -19,4 +19,22 @@ void handle_session_post(struct exchange *x);
 void handle_session_delete(struct exchange *x);
 void handle_ticket_post(struct exchange *x);
 
+/* handle_runs.c */
+void handle_run_post(struct exchange *x);
+void handle_run_get(struct exchange *x);
+void handle_run_cancel(struct exchange *x);
+void handle_queue_delete(struct exchange *x);
+
+/* handle_threads.c */
+void handle_threads_list(struct exchange *x);
+void handle_thread_get(struct exchange *x);
+void handle_thread_patch(struct exchange *x);
+void handle_thread_delete(struct exchange *x);
+void handle_thread_export(struct exchange *x);
+
+/* handle_history.c */
+void handle_history(struct exchange *x);
+void handle_run_history(struct exchange *x);
+void handle_events(struct exchange *x);
+
 #endif

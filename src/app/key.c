@@ -78,6 +78,8 @@ static enum err ask(const struct home *home, const char *method, const char *pat
     return OK;
 }
 
+static enum err revoke_key(const struct home *home, str id, struct fault *reterr);
+
 /* ---- add ---- */
 
 static unsigned roles_of(const struct args *args)
@@ -134,6 +136,12 @@ int key_add_main(const struct config *config, struct arena *arena, const struct 
     str key = STR_EMPTY;
     if (home_open(&home, &why) || add_key(&home, args, &key, &why)) return failed(&why);
     printf("%.*s\n", STR_ARG(key));
+    if (fflush(stdout) || ferror(stdout)) { /* nobody has it: it must not stay valid */
+        str id;
+        if (key_parse(key, &id) == OK) (void)!revoke_key(&home, id, &why);
+        fprintf(stderr, "fermata: the key could not be printed, so it was revoked\n");
+        return EXIT_FAILED;
+    }
     fprintf(stderr,
             "Keep it: it is shown only this once. From now on every request needs a key.\n");
     return EXIT_OK;
@@ -171,11 +179,10 @@ static void print_key(const struct json *key)
         snprintf(names + len, sizeof names - len, "%s%.*s", len ? "," : "", STR_ARG(role->text));
     }
     bool revoked = json_get(key, STR("revokedAt"));
-    printf("%-26.*s  %-7s  %-24s  %-22s  %.*s  %.*s\n",
-           STR_ARG(json_text(json_get(key, STR("id")))), revoked ? "revoked" : "active", names,
-           say(json_text(json_get(key, STR("user")))).text,
+    printf("%-26.*s  %-7s  %-24s  %-22s  %.*s  %s\n", STR_ARG(json_text(json_get(key, STR("id")))),
+           revoked ? "revoked" : "active", names, say(json_text(json_get(key, STR("user")))).text,
            STR_ARG(json_text(json_get(key, STR("createdAt")))),
-           STR_ARG(json_text(json_get(key, STR("name")))));
+           say(json_text(json_get(key, STR("name")))).text);
 }
 
 int key_list_main(const struct config *config, struct arena *arena, const struct args *args)

@@ -34,6 +34,49 @@ static const struct schema {
      "\"roles\":{\"type\":\"array\",\"items\":{\"enum\":[\"user\",\"approver\",\"operator\"]}},"
      "\"via\":{\"enum\":[\"local\",\"key\",\"session\",\"ticket\"]},"
      "\"expiresAt\":{\"type\":\"string\",\"format\":\"date-time\"}}}"},
+    {"RunAgentInput", "application/json",
+     "{\"type\":\"object\",\"required\":[\"messages\"],\"properties\":{"
+     "\"threadId\":{\"type\":\"string\"},\"runId\":{\"type\":\"string\"},"
+     "\"agent\":{\"type\":\"string\"},\"state\":{},\"forwardedProps\":{},"
+     "\"tools\":{\"type\":\"array\"},\"context\":{\"type\":\"array\"},"
+     "\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+     "\"required\":[\"role\"]}}}}"},
+    {"RunAccepted", "application/json",
+     "{\"type\":\"object\",\"required\":[\"taskId\",\"threadId\",\"runId\",\"created\",\"seq\","
+     "\"eventsUrl\"],\"properties\":{\"taskId\":{\"type\":\"string\"},"
+     "\"threadId\":{\"type\":\"string\"},\"runId\":{\"type\":\"string\"},"
+     "\"created\":{\"type\":\"boolean\"},\"seq\":{\"type\":\"integer\"},"
+     "\"eventsUrl\":{\"type\":\"string\"}}}"},
+    {"Run", "application/json",
+     "{\"type\":\"object\",\"required\":[\"threadId\",\"runId\",\"status\",\"interactions\","
+     "\"queue\","
+     "\"usage\"],\"properties\":{\"threadId\":{\"type\":\"string\"},"
+     "\"runId\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},"
+     "\"phase\":{\"type\":\"string\"},\"step\":{\"type\":\"string\"},"
+     "\"interactions\":{\"type\":\"array\"},\"queue\":{\"type\":\"array\"},"
+     "\"usage\":{\"type\":\"object\"}}}"},
+    {"CancelRequest", "application/json",
+     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+     "\"runId\":{\"type\":\"string\"},\"queue\":{\"type\":\"boolean\"}}}"},
+    {"Thread", "application/json",
+     "{\"type\":\"object\",\"required\":[\"threadId\",\"title\",\"agent\",\"seq\",\"createdAt\","
+     "\"updatedAt\"],\"properties\":{\"threadId\":{\"type\":\"string\"},"
+     "\"title\":{\"type\":\"string\"},\"agent\":{\"type\":\"string\"},"
+     "\"seq\":{\"type\":\"integer\"},\"createdAt\":{\"type\":\"string\",\"format\":\"date-time\"},"
+     "\"updatedAt\":{\"type\":\"string\",\"format\":\"date-time\"}}}"},
+    {"Threads", "application/json",
+     "{\"type\":\"object\",\"required\":[\"threads\"],\"properties\":{\"threads\":{\"type\":"
+     "\"array\","
+     "\"items\":{\"$ref\":\"#/components/schemas/Thread\"}},\"next\":{\"type\":\"string\"}}}"},
+    {"ThreadChange", "application/json",
+     "{\"type\":\"object\",\"required\":[\"title\"],\"additionalProperties\":false,"
+     "\"properties\":{\"title\":{\"type\":\"string\",\"minLength\":1}}}"},
+    {"History", "application/json",
+     "{\"type\":\"object\",\"required\":[\"messages\",\"hasMore\",\"openInteractions\",\"seq\"],"
+     "\"properties\":{\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+     "\"hasMore\":{\"type\":\"boolean\"},\"before\":{\"type\":\"integer\"},"
+     "\"openInteractions\":{\"type\":\"array\"},\"seq\":{\"type\":\"integer\"}}}"},
+    {"Events", "text/event-stream", "{\"type\":\"string\"}"},
     {"Ticket", "application/json",
      "{\"type\":\"object\",\"required\":[\"ticket\",\"expiresAt\"],"
      "\"properties\":{\"ticket\":{\"type\":\"string\"},"
@@ -129,7 +172,7 @@ static void put_operation(struct json_writer *w, const struct route *route)
         json_key(w, STR("requestBody"));
         json_object(w);
         json_key(w, STR("required"));
-        json_bool(w, true);
+        json_bool(w, !route->body_optional);
         put_content(w, route->body);
         json_object_end(w);
     }

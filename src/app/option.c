@@ -50,6 +50,15 @@ const struct option options[] = {
     {"secret_file", PATH, FIELD(secret_file), "",
      .help = {"file that holds the server's secret; default: secret.key in the data folder",
               "存放服务器主密钥的文件；默认为数据目录中的 secret.key"}},
+    {"script", PATH, FIELD(script), "",
+     .help = {"file that the scripted model plays, see docs/SCRIPT.md",
+              "脚本模型播放的文件，格式见 docs/SCRIPT.md"}},
+    {"agents.assistant.busy", BUSY, FIELD(busy), "enqueue",
+     .help = {"a message while a run is under way: wait, be refused, or stop that run",
+              "运行期间收到新消息时：排队、拒绝，或中断当前运行"}},
+    {"model.provider", PROVIDER, FIELD(model_provider), "demo",
+     .help = {"where answers come from: the built-in demo model, or a script",
+              "回答的来源：内置演示模型，或脚本"}},
     {"auth.cors", ORIGINS, FIELD(auth_cors), "",
      .help = {"origins of other sites whose pages may call the API",
               "允许跨域调用接口的网站来源"}},
@@ -79,8 +88,8 @@ struct setting {
 };
 
 typedef enum err parse_fn(const struct setting *s, void *field);
-static parse_fn parse_path, parse_secret, parse_listen, parse_url, parse_log, parse_bytes,
-    parse_u32, parse_cidrs, parse_origins, parse_hosts;
+static parse_fn parse_path, parse_secret, parse_listen, parse_url, parse_log, parse_provider,
+    parse_busy, parse_bytes, parse_u32, parse_cidrs, parse_origins, parse_hosts;
 
 static const struct {
     struct option_form form;
@@ -93,6 +102,8 @@ static const struct {
     [URL] = {{"URL", "a URL such as https://example.com/fermata", false}, parse_url},
     [LOG] = {{"LEVEL[,FORM]", "debug, info, warn or error, with ,json or ,text if you like", false},
              parse_log},
+    [BUSY] = {{"POLICY", "enqueue, reject or interrupt", false}, parse_busy},
+    [PROVIDER] = {{"PROVIDER", "demo or scripted", false}, parse_provider},
     [BYTES] = {{"SIZE", "a size such as 512, 64KiB or 16MiB", false}, parse_bytes},
     [U32] = {{"NUMBER", "a whole number", false}, parse_u32},
     [CIDRS] = {{"ADDRESSES", "addresses or ranges such as 10.1.2.3 or 10.0.0.0/8", true},
@@ -233,6 +244,40 @@ static enum err parse_log(const struct setting *s, void *field)
     if (log_parse(only(s), &log.level, &log.json)) return refuse(s, only(s), "is no log level");
     *(struct config_log *)field = log;
     return OK;
+}
+
+static enum err parse_busy(const struct setting *s, void *field)
+{
+    static const str names[] = {[BUSY_ENQUEUE] = STR("enqueue"),
+                                [BUSY_REJECT] = STR("reject"),
+                                [BUSY_INTERRUPT] = STR("interrupt")};
+    for (size_t i = 0; i < COUNT(names); i++) {
+        if (!str_eq(names[i], only(s))) continue;
+        *(enum busy *)field = (enum busy)i;
+        return OK;
+    }
+    return refuse(s, only(s), "is no policy");
+}
+
+static enum err parse_provider(const struct setting *s, void *field)
+{
+    static const struct {
+        str name;
+        bool built;
+        enum config_provider provider;
+    } rows[] = {
+        {STR("demo"), true, PROVIDER_DEMO},
+        {STR("scripted"), true, PROVIDER_SCRIPTED},
+        {STR("openai"), false, 0},
+        {STR("anthropic"), false, 0},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        if (!str_eq(rows[i].name, only(s))) continue;
+        if (!rows[i].built) return refuse(s, only(s), "is not built yet");
+        *(enum config_provider *)field = rows[i].provider;
+        return OK;
+    }
+    return refuse(s, only(s), "is no provider");
 }
 
 static enum err in_range(const struct setting *s, enum err parsed, uint64_t value)

@@ -8,7 +8,21 @@
 
 #include "app/config.h"
 
-enum option_type { PATH, SECRET, LISTEN, URL, LOG, BYTES, U32, CIDRS, ORIGINS, HOSTS, TYPE_COUNT };
+enum option_type {
+    PATH,
+    SECRET,
+    LISTEN,
+    URL,
+    LOG,
+    PROVIDER,
+    BUSY,
+    BYTES,
+    U32,
+    CIDRS,
+    ORIGINS,
+    HOSTS,
+    TYPE_COUNT
+};
 
 struct option {
     const char *name; /* in YAML, dots between levels; flag and environment name come from it */

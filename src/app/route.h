@@ -36,6 +36,7 @@ struct route {
     const char *name;    /* operationId */
     const char *summary; /* one line */
     const char *body;    /* schema of the JSON body; NULL: none is read */
+    bool body_optional;  /* an empty one is fine */
     struct route_answer answers[ROUTE_ANSWERS_MAX];
 };
 

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "app/commands.h"
+#include "app/feed.h"
 #include "app/gate.h"
 #include "app/guard.h"
 #include "app/key_job.h"
@@ -87,13 +88,72 @@ static enum err start_auth(struct server *server, struct fault *reterr)
 {
     const struct config *config = server->config;
     bool beyond = !guard_loopback(config->listen.host);
+    /* Named after its text, so that sessions opened with it end when it is changed; under the
+     * secret, so that the name does not help to guess it. */
+    char mac[SECRET_MAC_BYTES], id[] = "first-00000000";
+    secret_mac(server->secret, SECRET_SESSION, config->api_key, mac);
+    memcpy(id + 6, mac + SECRET_ID_BYTES, 8);
     server->auth = auth_new(server->loop, &(struct auth_options){.clock = &clock_system,
+                                                                 .first_key_id = str_c(id),
                                                                  .first_key = config->api_key,
                                                                  .beyond_loopback = beyond,
                                                                  .rate_max = config->rate_max});
     enum err e = load_keys(server, reterr);
     if (!e && beyond && !auth_required(server->auth)) e = guard_refuse_open(config, reterr);
     return e;
+}
+
+/* The right to work on runs. The folder's lock makes us the only ones; the epoch tells our commits
+ * from those of a process before us. */
+struct take_lease {
+    struct job job;
+    str holder;
+    msec now;
+    int64_t epoch;
+};
+
+static enum err lease_run(struct job *job, struct db *db)
+{
+    struct take_lease *take = (struct take_lease *)(void *)job;
+    return lease_take(db, STR("runs"), take->holder, take->now, take->now, &take->epoch);
+}
+
+static void on_trouble(void *arg, str thread_id, str run_id, const char *what, enum err e)
+{
+    (void)arg;
+    log_error("run.trouble", LOG_CSTR("what", what), LOG_CSTR("reason", err_title(e)),
+              LOG_STR("thread", thread_id), LOG_STR("run", run_id));
+}
+
+static enum err start_agent(struct server *server, struct fault *reterr)
+{
+    const struct config *config = server->config;
+    char holder[ID_BYTES];
+    id_random(holder);
+    struct take_lease take = {
+        .job.run = lease_run, .holder = str_c(holder), .now = clock_wall(&clock_system)};
+    enum err e = store_run(server->store, &take.job);
+    if (e) return fault(reterr, e, "cannot take the lease on runs: %s", err_title(e));
+    server->epoch = take.epoch;
+    server->agent = (struct agent){.name = STR("assistant"),
+                                   .busy = config->busy,
+                                   .max_rounds = AGENT_ROUNDS_MAX,
+                                   .locale = STR("zh-CN")};
+    if (config->model_provider == PROVIDER_SCRIPTED)
+        e = model_scripted(server->loop, config->script.p, &server->agent.model, reterr);
+    else
+        model_demo(server->loop, &server->agent.model);
+    if (e) return e;
+    server->bus = bus_local_new();
+    server->runs = runs_new(&(struct runs_options){.loop = server->loop,
+                                                   .store = server->store,
+                                                   .bus = server->bus,
+                                                   .clock = &clock_system,
+                                                   .agent = &server->agent,
+                                                   .epoch = server->epoch,
+                                                   .on_trouble = on_trouble});
+    server->feeds = feeds_new(server);
+    return OK;
 }
 
 static enum err listen_all(struct server *server, struct fault *reterr)
@@ -130,7 +190,6 @@ struct upkeep {
     struct timer *timer;
     msec now;
     int64_t removed;
-    bool running;
 };
 
 static enum err upkeep_run(struct job *job, struct db *db)
@@ -142,9 +201,9 @@ static enum err upkeep_run(struct job *job, struct db *db)
 static void upkeep_done(struct job *job, enum err e)
 {
     struct upkeep *upkeep = (struct upkeep *)(void *)job;
-    upkeep->running = false;
     if (e) log_warn("sessions.expire", LOG_CSTR("reason", err_title(e)));
-    if (!upkeep->server->stopping) timer_start(upkeep->timer, UPKEEP_MS);
+    bool more = !e && upkeep->removed == SESSIONS_EXPIRE_MAX;
+    if (!upkeep->server->stopping) timer_start(upkeep->timer, more ? 0 : UPKEEP_MS);
 }
 
 static void upkeep_due(void *arg)
@@ -152,22 +211,15 @@ static void upkeep_due(void *arg)
     struct upkeep *upkeep = arg;
     if (upkeep->server->stopping) return;
     upkeep->now = clock_wall(&clock_system);
-    upkeep->running = true;
     store_write(upkeep->server->store, &upkeep->job);
 }
 
 /* ---- stop ---- */
 
-static void on_http_stopped(void *arg)
+static void on_stopped(void *arg)
 {
     struct server *server = arg;
-    loop_stop(server->loop);
-}
-
-static void on_admin_stopped(void *arg)
-{
-    struct server *server = arg;
-    http_server_stop(server->http, on_http_stopped, server);
+    if (++server->stopped == 2) loop_stop(server->loop);
 }
 
 static void on_signal(void *arg, int signal)
@@ -179,7 +231,9 @@ static void on_signal(void *arg, int signal)
              LOG_U64("connections", http_server_connections(server->http)));
     listener_close(TAKE(server->listener));
     listener_close(TAKE(server->admin_listener));
-    http_server_stop(server->admin, on_admin_stopped, server);
+    runs_stop(server->runs);
+    http_server_stop(server->admin, on_stopped, server);
+    http_server_stop(server->http, on_stopped, server);
 }
 
 static void server_done(struct server *server)
@@ -187,8 +241,12 @@ static void server_done(struct server *server)
     listener_close(server->listener);
     listener_close(server->admin_listener);
     store_close(server->store); /* its last answers need the connections */
+    runs_free(server->runs);
     http_server_free(server->http);
     http_server_free(server->admin);
+    feeds_free(server->feeds);
+    if (server->agent.model.ops) server->agent.model.ops->free(server->agent.model.self);
+    bus_free(server->bus);
     auth_free(server->auth);
     secret_free(server->secret);
 }
@@ -215,6 +273,7 @@ static enum err serve(struct server *server, struct fault *reterr)
     enum err e = secret_open(config->data.p, config->secret_file.p, &server->secret, reterr);
     if (!e) e = store_open(config->data.p, server->loop, &server->store, reterr);
     if (!e) e = start_auth(server, reterr);
+    if (!e) e = start_agent(server, reterr);
     if (!e) e = listen_all(server, reterr);
     if (!e && (loop_signal(server->loop, SIGTERM, on_signal, server) ||
                loop_signal(server->loop, SIGINT, on_signal, server)))
@@ -223,11 +282,13 @@ static enum err serve(struct server *server, struct fault *reterr)
 
     struct upkeep upkeep = {.job = {.run = upkeep_run, .done = upkeep_done}, .server = server};
     upkeep.timer = timer_new(server->loop, upkeep_due, &upkeep);
-    timer_start(upkeep.timer, UPKEEP_MS);
+    timer_start(upkeep.timer, 0);
     server->metrics.start_seconds = (uint64_t)(clock_wall(&clock_system) / 1000);
     announce(server);
+    runs_recover(server->runs);
     loop_run(server->loop);
-    store_close(TAKE(server->store)); /* finishes a running upkeep, too */
+    store_close(server->store); /* what its last results submit is refused, not lost */
+    server->store = NULL;
     timer_free(upkeep.timer);
     log_info("server.stopped", LOG_U64("answered", server->metrics.requests_2xx));
     return OK;
@@ -237,9 +298,6 @@ int serve_main(const struct config *config, struct arena *arena, const struct ar
 {
     (void)arena;
     (void)args;
-    signal(SIGPIPE, SIG_IGN);
-    struct rlimit no_core = {0};
-    setrlimit(RLIMIT_CORE, &no_core); /* a core would hold keys */
     struct fault why = {0};
     AUTO(lock_freep) struct lock *lock = NULL;
     enum err e = lock_take(config->data.p, &lock, &why);

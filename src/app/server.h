@@ -6,10 +6,12 @@
 #ifndef APP_SERVER_H
 #define APP_SERVER_H
 
+#include "agent/run.h"
 #include "app/auth.h"
 #include "app/config.h"
 #include "app/metrics.h"
 
+struct feeds;
 struct http_server;
 struct listener;
 struct loop;
@@ -22,10 +24,16 @@ struct server {
     struct store *store;
     struct secret *secret;
     struct auth *auth;
+    struct bus *bus;
+    struct agent agent;
+    struct runs *runs;
+    struct feeds *feeds;
+    int64_t epoch; /* of the lease on runs */
     struct metrics metrics;
     struct http_server *http, *admin; /* the public one, and the one on fermata.sock */
     struct listener *listener, *admin_listener;
     bool stopping;
+    int stopped; /* of the two servers */
 };
 
 #endif

@@ -24,6 +24,9 @@ enum { RFC3339_BYTES = 25, HTTP_DATE_BYTES = 30 };
 /* "2026-11-15T05:52:50.123Z", always 24 bytes and a NUL. Years 0 to 9999. */
 void clock_rfc3339(msec wall, char out[static RFC3339_BYTES]);
 
+/* Back from text: "2026-11-15", "2026-11-15T05:52:50Z", with or without a fraction, Z or +hh:mm. */
+enum err clock_parse(str text, msec *ret_wall) MUST_USE;
+
 /* "Sun, 15 Nov 2026 05:52:50 GMT": 29 bytes and a NUL. */
 void clock_http_date(msec wall, char out[static HTTP_DATE_BYTES]);
 

@@ -45,7 +45,7 @@
     X(ERR_SHUTTING_DOWN, "shutting_down", 503, "Shutting down")                              \
     X(ERR_VERSION, "version_not_supported", 505, "HTTP version not supported")               \
     X(ERR_STORAGE_FULL, "storage_full", 507, "Storage full")                                 \
-    /* The rest never leaves the process as a status of its own. */                          \
+    /* The rest are our own affairs: a client sees them as `internal`. */                    \
     X(ERR_IO, "io", 500, "Input or output failed")                                           \
     X(ERR_LOCKED, "locked", 500, "Held by another process")                                  \
     X(ERR_CONFIG, "config", 500, "Configuration refused")                                    \

@@ -61,6 +61,22 @@ enum {
     SSE_LOG_BYTES_MAX = 4 * 1024 * 1024, /* kept in memory per log; a reader behind it catches up
                                             from the store */
 
+    /* The scripted model and the player. The operator writes the script; these keep a slip from
+     * taking the process with it. */
+    SCRIPT_BYTES_MAX = 4 * 1024 * 1024, /* the file; ours stay under 100 KiB */
+    SCRIPT_LINES_MAX = 1000,            /* each is tried against each message */
+    SCRIPT_TURNS_MAX = 100,             /* of a line; a run has 30 rounds by default */
+    SCRIPT_CALLS_MAX = 64,              /* of a turn */
+    SCRIPT_NAME_BYTES_MAX = 256,        /* of a tool; long enough for one that is refused */
+    SCRIPT_PATTERN_BYTES_MAX = 1024,    /* one regular expression */
+    SCRIPT_PATTERN_DEPTH_MAX = 16,      /* groups inside each other */
+    SCRIPT_PATTERN_NODES_MAX = 2000,    /* after repetitions are written out, as regcomp does it */
+    SCRIPT_MATCH_BYTES_MAX = 16 * 1024, /* the part of a message that is matched */
+    SCRIPT_CHUNK_MAX = 64 * 1024,       /* characters of one piece */
+    SCRIPT_MS_MAX = 10 * 60 * 1000,     /* one pause: longer than any time limit to be tested */
+    PLAYER_CHUNKS_MAX = 64,             /* pieces of one call in one turn of the loop */
+    DEMO_QUOTE_CHARS_MAX = 80,          /* of the message that the demo model repeats */
+
     /* Configuration and command line. */
     YAML_BYTES_MAX = 1024 * 1024,        /* a configuration file; ours stay under 10 KiB */
     YAML_DEPTH_MAX = 16,                 /* the deepest key we know is at 2 */
@@ -85,7 +101,7 @@ enum {
     STORE_STACK_BYTES = 512 * 1024,   /* of a store thread; a job needs a few KiB */
     STORE_CACHE_KIB = 2000,           /* page cache of a connection, grown on demand */
     STORE_BUSY_MS_MAX = 500,          /* waiting for a lock in the database file */
-    STORE_WAL_PAGES = 1000,           /* 4 MiB of log: time to copy it into the database */
+    STORE_WAL_PAGES = 4000, /* 16 MiB of log: time to copy it; a page changed often is copied once */
     STORE_WAL_PAGES_HIGH = 16 * 1000, /* readers kept it from starting anew: wait for them */
     STORE_WAL_BYTES_KEPT = 16 * 1024 * 1024, /* a larger log file is cut when it starts anew */
     SECRET_FILE_BYTES_MAX = 4 * 1024,        /* FERMATA_SECRET_FILE */
@@ -95,6 +111,42 @@ enum {
     SESSIONS_EXPIRE_MAX = 1000,              /* rows removed by one job */
     SETTING_NAME_BYTES_MAX = 128,            /* scope or name of a setting */
     SETTING_VALUE_BYTES_MAX = 64 * 1024,     /* a prompt is the longest kind */
+
+    /* Conversations. */
+    FACT_PAGE_BYTES_MAX = 256 * 1024, /* data read in one go for a follower that lags */
+    SEARCH_QUERY_BYTES_MAX = 256,     /* a sentence */
+    SEARCH_MESSAGES_MAX = 100 * 1000, /* looked at for one page: some tens of milliseconds */
+    RUN_QUEUE_MAX = 1000,             /* queued runs of a thread that are listed */
+    IDEMPOTENCY_EXPIRE_MAX = 1000,    /* rows removed by one job */
+    BUS_THREADS_MAX = 1024 * 1024,    /* followed at a time: far above connections and runs */
+
+    /* Runs. */
+    RUNS_ACTIVE_MAX = 10 * 1000,          /* worked on at a time; waiting ones do not count */
+    AGENT_ROUNDS_MAX = 30,                /* model turns with tool calls in one run */
+    RUN_ATTEMPTS_MAX = 3,                 /* of one model call, before the model counts as gone */
+    RUN_RETRY_MS = 500,                   /* before the second attempt; doubles */
+    RUN_COMMIT_RETRY_MS = 500,            /* when the disk was full */
+    RUN_TEXT_BYTES_MAX = 4 * 1024 * 1024, /* of one model turn */
+    RUN_CONTEXT_MESSAGES_MAX = 400,       /* the newest, as context for the model */
+    RUN_CONTEXT_BYTES_MAX = 96 * 1024,    /* of their text: about 24,000 tokens */
+    RUN_RECOVER_PAGE = 500,               /* runs found again in one read after a start */
+    STATE_BYTES_MAX = 1024 * 1024,        /* a snapshot; without a plan it has 500 bytes */
+    STATE_IDS_MAX = 1000,                 /* open interactions, or calls, of a run */
+    PLAN_STEPS_MAX = 100,                 /* nobody reads a longer plan */
+    FACT_FRAME_BYTES_MAX = 64 * 1024,     /* a fact without its content: ids, names, figures */
+    RUN_ERROR_BYTES_MAX = 4 * 1024,       /* why a run failed, for people; a fault has 384 */
+
+    RUN_INPUT_BYTES_MAX = 16 * 1024 * 1024, /* AG-UI clients send their whole history along */
+    TITLE_CHARS_MAX = 60,                   /* a title cut from the first message */
+    THREAD_TITLE_BYTES_MAX = 400,           /* a title that a person gives */
+    LIST_LIMIT = 50,                        /* rows of a list when none is asked for */
+    LIST_LIMIT_MAX = 200,
+    IDEMPOTENCY_KEY_BYTES_MAX = 255,
+
+    FEEDS_MAX = 1024 * 1024, /* threads with readers: at most one for each connection */
+    FEED_MARKS_MAX = 1024,   /* ends of facts remembered, to find a slow reader's place */
+    FEED_PAGE_FACTS = 256,   /* facts in one read while catching up */
+    FEED_FRAME_BYTES_MAX = 64 * 1024 * 1024, /* the largest message, escaped */
 
     /* Identities held in memory. */
     AUTH_SESSIONS_CACHED_MAX = 10000, /* the store has them all */

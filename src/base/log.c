@@ -15,6 +15,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -233,7 +234,10 @@ void log_write(enum log_level level, const char *event, const struct log_field *
     size_t len = log_format(line, sizeof line - 1, clock_wall(&clock_system), as_json, level, event,
                             fields, count);
     line[len++] = '\n';
-    /* A log that cannot be written has nobody to tell; only a signal is worth a second try. */
+    /* The loop must not wait for whoever reads the log: a line that a full pipe has no room for is
+     * dropped. (A pipe that polls writable takes a whole line.) */
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&out, 1, 0) != 1) return;
     if (write(STDERR_FILENO, line, len) < 0 && errno == EINTR)
         (void)!write(STDERR_FILENO, line, len);
 }

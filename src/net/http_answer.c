@@ -88,6 +88,8 @@ void conn_on_writable(void *arg, bool failed)
     conn_return_buf(conn->server, &conn->sending);
     deadline_clear(&conn->deadline);
     if (conn->state == CONN_STREAM) {
+        if (conn->out.len) conn_flush(conn); /* its head had to wait for the answers before it */
+        if (conn->state != CONN_STREAM || conn->writing) return;
         conn_wait(conn, SPAN_QUIET);
         conn->stream->on_writable(conn->stream_arg);
         return;
@@ -110,7 +112,8 @@ static const char *phrase(int status)
         {202, "Accepted"},
         {204, "No Content"},
         {206, "Partial Content"},
-        {304, "Not Modified"}, {308, "Permanent Redirect"},
+        {304, "Not Modified"},
+        {308, "Permanent Redirect"},
     };
     for (size_t i = 0; i < COUNT(rows); i++)
         if (rows[i].status == status) return rows[i].phrase;
@@ -308,6 +311,10 @@ struct http_conn *http_stream(struct http_request *request, const struct http_fi
     put_head(conn, 200, NULL, fields, field_count);
     if (conn->framed) buf_append(&conn->out, STR("Transfer-Encoding: chunked\r\n"));
     buf_append(&conn->out, STR("\r\n"));
+    if (conn->head_only) {
+        conn_answered(conn, 200);
+        return NULL;
+    }
 
     const struct http_server_options *options = &conn->server->options;
     if (options->handler->on_answered) options->handler->on_answered(options->ctx, request, 200);
@@ -358,5 +365,8 @@ void http_stream_end(struct http_conn *conn)
 void http_stream_cut(struct http_conn *conn)
 {
     conn->stream = NULL;
-    conn_close(conn);
+    if (conn->framed)
+        conn_close(conn);
+    else
+        conn_cut(conn); /* without framing, an end in order looks like the end of the stream */
 }

@@ -55,7 +55,6 @@ struct http_conn {
     bool writing;    /* the socket has `sending` */
     bool keep_alive; /* after the answer under way */
     bool peer_ended; /* half-closed: answer what is here, then close */
-    bool served;     /* has had a request */
     bool head_only;  /* the request was HEAD */
     bool framed;     /* the stream needs chunk framing */
     struct http1 parser;
@@ -79,9 +78,11 @@ struct request {
 
 /* http_server.c */
 void conn_wait(struct http_conn *conn, enum span span);
+void conn_wait_not(struct http_conn *conn);    /* its state has no limit */
 bool conn_reads(const struct http_conn *conn); /* does it take part of a request now? */
 void conn_process(struct http_conn *conn, str input);
 void conn_close(struct http_conn *conn);
+void conn_cut(struct http_conn *conn); /* with a reset */
 void conn_linger(struct http_conn *conn);
 void request_free(struct request *request);
 

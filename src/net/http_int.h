@@ -19,8 +19,9 @@ struct http_stream_ops {
     void (*on_closed)(void *arg);   /* the connection has gone; last call */
 };
 
-/* Send the head of a streamed answer. NULL, and the request is gone, if its client has left.
- * *ret_framed tells whether the bytes of the body need chunk framing (HTTP/1.1) or none (1.0). */
+/* Send the head of a streamed answer. NULL, and the request is gone, if its client has left or,
+ * with HEAD, has all it wants. *ret_framed tells whether the bytes of the body need chunk framing
+ * (HTTP/1.1) or none (1.0). */
 struct http_conn *http_stream(struct http_request *request, const struct http_field *fields,
                               size_t field_count, const struct http_stream_ops *ops, void *arg,
                               bool *ret_framed);

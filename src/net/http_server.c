@@ -34,9 +34,16 @@
 #include "net/http_conn.h"
 #include "net/http_int.h"
 
+/* Unwritten bytes have their own limit (invariant 2), whatever else happens on the connection. */
 void conn_wait(struct http_conn *conn, enum span span)
 {
+    if (conn->writing && span != SPAN_STALL) return;
     deadline_set(&conn->server->deadlines[span], &conn->deadline);
+}
+
+void conn_wait_not(struct http_conn *conn)
+{
+    if (!conn->writing) deadline_clear(&conn->deadline);
 }
 
 /* Does the connection take part of a request now? */
@@ -111,7 +118,7 @@ void conn_close(struct http_conn *conn)
 }
 
 /* A reader that does not read: drop what the kernel still holds for it, too. */
-static void conn_cut(struct http_conn *conn)
+void conn_cut(struct http_conn *conn)
 {
     if (conn->state != CONN_CLOSED) sock_reset(conn->sock);
     conn_close(conn);
@@ -189,7 +196,7 @@ static void on_body(struct http_conn *conn)
 static void on_request(struct http_conn *conn)
 {
     struct http_server *server = conn->server;
-    deadline_clear(&conn->deadline);
+    conn_wait_not(conn);
     conn->state = CONN_HANDLING;
     conn->request->public.body = buf_str(&conn->request->body);
     server->options.handler->on_request(server->options.ctx, &conn->request->public);

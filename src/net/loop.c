@@ -16,6 +16,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -586,7 +588,12 @@ void sock_write(struct sock *sock, const str *pieces, size_t count)
 
 size_t sock_pending(const struct sock *sock)
 {
-    return uv_stream_get_write_queue_size(&sock->uv.stream);
+    size_t queued = uv_stream_get_write_queue_size(&sock->uv.stream);
+    uv_os_fd_t fd;
+    int in_kernel = 0;
+    if (sock->is_unix || uv_fileno(&sock->uv.handle, &fd) || ioctl(fd, SIOCOUTQ, &in_kernel))
+        return queued;
+    return queued + (size_t)in_kernel;
 }
 
 static void on_shutdown(uv_shutdown_t *request, int status)

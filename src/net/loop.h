@@ -100,7 +100,7 @@ ptrdiff_t sock_try(struct sock *sock, const str *pieces, size_t count);
  * when it can. One at a time. */
 void sock_write(struct sock *sock, const str *pieces, size_t count);
 
-size_t sock_pending(const struct sock *sock); /* bytes of a sock_write that have not gone yet */
+size_t sock_pending(const struct sock *sock); /* bytes written that the peer does not have yet */
 void sock_shutdown(struct sock *sock);        /* no more from us; the peer may still send */
 void sock_close(struct sock *sock);           /* no callback comes after this */
 void sock_reset(struct sock *sock);           /* close and drop unsent bytes: RST */

@@ -59,7 +59,7 @@ struct sse_stream {
     uint64_t place;
     uint64_t end_at;      /* where an ending stream ends */
     struct segment *lent; /* holds the bytes the socket is writing, if they are shared */
-    struct buf private;   /* catch-up bytes; those before `private_sent` have gone */
+    struct buf private;   /* catch-up bytes; those before `private_sent` have gone or are lent */
     size_t private_sent;
     bool framed;
     bool waiting; /* the socket is full and has bytes of ours; on_writable follows */
@@ -183,6 +183,7 @@ static void drop_old(struct sse_log *log)
 
 void sse_log_append(struct sse_log *log, str frame)
 {
+    assert(frame.len > 0); /* an empty chunk would end the answer */
     size_t room = frame.len + FRAMING_BYTES_MAX;
     struct segment *segment = log->newest;
     if (!segment || segment->cap - segment->len < room) segment = segment_new(log, room);
@@ -250,7 +251,7 @@ static bool write_private(struct sse_stream *stream)
     if (rest.len == 0) return true;
     bool lent;
     bool done = write_piece(stream, rest, &lent);
-    if (done) stream->private_sent = stream->private.len;
+    if (done || lent) stream->private_sent = stream->private.len;
     stream->private_waiting = lent;
     return done;
 }
@@ -275,26 +276,29 @@ static struct range next_range(const struct sse_stream *stream, const struct seg
     return (struct range){.bytes = {rest.p + digits + 2, size}, .before = digits + 2, .after = 2};
 }
 
-/* Shared bytes, until the reader has everything or can take no more. */
-static void write_shared(struct sse_stream *stream)
+/* Shared bytes, until the reader has everything or can take no more. True when the owner was asked
+ * what to do instead, and may have sent something. */
+static bool write_shared(struct sse_stream *stream)
 {
     while (stream->log && stream->place < stream->log->end) {
         struct segment *segment = segment_at(stream->log, stream->place);
         if (!segment) {
             stream_detach(stream);
-            if (!stream->ending) stream->ops->on_lag(stream->arg);
-            return;
+            if (stream->ending) return false;
+            stream->ops->on_lag(stream->arg);
+            return true;
         }
         struct range range = next_range(stream, segment);
         bool lent;
         bool done = write_piece(stream, range.bytes, &lent);
-        if (!done && !lent) return;
+        if (!done && !lent) return false;
         stream->place += range.before + range.bytes.len + range.after;
         if (!lent) continue;
         segment->refs++;
         stream->lent = segment;
-        return;
+        return false;
     }
+    return false;
 }
 
 /* An ending stream has sent what it can: end it in order, or cut it short if its place was lost, so
@@ -318,13 +322,15 @@ static void stream_write(struct sse_stream *stream)
 {
     if (stream->busy || stream->waiting) return;
     stream->busy = true;
-    while (write_private(stream) && stream->private.cap) {
-        buf_done(&stream->private);
-        stream->private_sent = 0;
-        if (stream->ops->on_drain && !stream->ending) stream->ops->on_drain(stream->arg);
-    }
-    bool caught_up = stream->private.cap == 0;
-    if (caught_up) write_shared(stream);
+    bool caught_up;
+    do {
+        while (write_private(stream) && stream->private.cap) {
+            buf_done(&stream->private);
+            stream->private_sent = 0;
+            if (stream->ops->on_drain && !stream->ending) stream->ops->on_drain(stream->arg);
+        }
+        caught_up = stream->private.cap == 0;
+    } while (caught_up && write_shared(stream));
     stream->busy = false;
     if (stream->ending && caught_up && !stream->waiting) stream_finish(stream);
 }
@@ -334,10 +340,7 @@ static void on_writable(void *arg)
     struct sse_stream *stream = arg;
     stream->waiting = false;
     if (stream->lent) segment_unref(TAKE(stream->lent));
-    if (stream->private_waiting) {
-        stream->private_waiting = false;
-        stream->private_sent = stream->private.len;
-    }
+    stream->private_waiting = false;
     stream_write(stream);
 }
 
@@ -353,7 +356,8 @@ static void on_quiet(void *arg)
 static void on_stop(void *arg)
 {
     struct sse_stream *stream = arg;
-    if (!stream->ending) stream->ops->on_close(stream->arg);
+    if (stream->ending) return;
+    stream->ops->on_close(stream->arg);
     sse_close(stream);
 }
 
@@ -375,7 +379,7 @@ struct sse_stream *sse_open(struct http_request *request, const struct http_fiel
     if (!stream) abort();
     stream->ops = ops;
     stream->arg = arg;
-    buf_init(&stream->private, SSE_PRIVATE_BYTES_MAX);
+    buf_init(&stream->private, HTTP_ANSWER_BYTES_MAX);
     stream->conn =
         http_stream(request, all, OWN_FIELDS + field_count, &stream_ops, stream, &stream->framed);
     if (stream->conn) return stream;
@@ -387,7 +391,8 @@ bool sse_send(struct sse_stream *stream, str frame)
 {
     struct buf *private = &stream->private;
     size_t needed = frame.len + FRAMING_BYTES_MAX;
-    if (needed > private->max - private->len) return false;
+    assert(frame.len > 0 && needed <= private->max); /* an empty chunk would end the answer */
+    if (private->len && private->len + needed > SSE_PRIVATE_BYTES_MAX) return false;
     /* Bytes lent to the socket must not move: then only what fits in place is taken. */
     if (stream->private_waiting && needed > private->cap - private->len) return false;
     if (stream->framed) buf_printf(private, "%zx\r\n", frame.len);
@@ -406,6 +411,16 @@ void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place)
     if (stream->next) stream->next->prev = stream;
     log->streams = stream;
     if (place < log->end) deliver_soon(log);
+}
+
+uint64_t sse_place(const struct sse_stream *stream)
+{
+    return stream->place;
+}
+
+bool sse_drained(const struct sse_stream *stream)
+{
+    return stream->private.len == 0;
 }
 
 void sse_close(struct sse_stream *stream)

@@ -37,17 +37,24 @@ struct sse_ops {
 };
 
 /* Answer a request with an open event stream; NULL (and the request is gone) if its client has
- * left. */
+ * left, or asked with HEAD and has its answer. */
 struct sse_stream *sse_open(struct http_request *request, const struct http_field *fields,
                             size_t field_count, const struct sse_ops *ops, void *arg);
 
-/* Bytes for this reader alone (the suffix it missed), copied; false when SSE_PRIVATE_BYTES_MAX are
- * waiting: go on after on_drain. */
+/* Bytes for this reader alone (the suffix it missed), copied; false when there is no room behind
+ * those that wait, SSE_PRIVATE_BYTES_MAX at most: go on after on_drain. One frame is always taken
+ * when none waits. on_drain may come before this returns. */
 bool sse_send(struct sse_stream *stream, str frame);
 
 /* Follow the log from `place` on, after what sse_send took has gone. on_lag if the place is not
  * there. */
 void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place);
+
+/* Its place in the log it follows, or followed until on_lag. */
+uint64_t sse_place(const struct sse_stream *stream);
+
+/* Has everything that sse_send took been written? */
+bool sse_drained(const struct sse_stream *stream);
 
 /* End the stream in good order, once its reader has what the log holds now. No callback comes after
  * this. */

@@ -160,7 +160,7 @@ static enum err rows_load(struct stmt *s, struct arena *arena, struct key_list *
 enum err keys_list(struct db *db, struct arena *arena, struct key_list *ret_list)
 {
     return rows_load(db_prepare(db, "SELECT " KEY_COLUMNS " FROM api_keys"
-                                    " ORDER BY created DESC, id LIMIT ?1"),
+                                    " ORDER BY revoked IS NOT NULL, created DESC, id LIMIT ?1"),
                      arena, ret_list);
 }
 

@@ -63,7 +63,8 @@ enum err keys_add(struct db *db, const struct key *key) MUST_USE;
 /* Revoke a key and end its sessions; revoking again is fine. ERR_NOT_FOUND if there is none. */
 enum err keys_revoke(struct db *db, str id, msec now) MUST_USE;
 
-/* Newest first, at most KEYS_MAX; the arena holds everything. keys_list has the revoked ones too.
+/* Active ones first, then newest first, at most KEYS_MAX; the arena holds everything. keys_list has
+ * the revoked ones too.
  */
 struct key_list {
     struct key *keys;

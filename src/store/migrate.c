@@ -58,6 +58,110 @@ static const struct migration migrations[] = {
         "  value TEXT NOT NULL,"
         "  PRIMARY KEY (scope, name)"
         ") STRICT, WITHOUT ROWID;"),
+
+    /* Whatever belongs to a thread goes with it: ON DELETE CASCADE, over keys that begin with it.
+     * Ids of threads and runs are never used again (AUTOINCREMENT), so that who still holds the id
+     * of a deleted one finds nothing instead of somebody else's. Rows with long texts have the
+     * short columns first, so that looking at those does not read the others. */
+    MIGRATION(2, "conversations",
+        "CREATE TABLE threads ("
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  owner TEXT NOT NULL,"
+        "  thread_id TEXT NOT NULL,"           /* the client's; unique for its owner only */
+        "  title TEXT NOT NULL,"
+        "  agent TEXT NOT NULL,"
+        "  last_seq INTEGER NOT NULL,"         /* number of the newest fact */
+        "  newest_run INTEGER NOT NULL DEFAULT 0," /* whose leg was the last to start */
+        "  created INTEGER NOT NULL,"
+        "  updated INTEGER NOT NULL,"
+        "  UNIQUE (owner, thread_id)"
+        ") STRICT;"
+        "CREATE INDEX threads_by_update ON threads(owner, updated);"
+        "CREATE TABLE events ("                /* the facts */
+        "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
+        "  seq INTEGER NOT NULL,"
+        "  type TEXT NOT NULL,"
+        "  run_id TEXT NOT NULL,"
+        "  at INTEGER NOT NULL,"
+        "  data TEXT NOT NULL,"
+        "  PRIMARY KEY (thread, seq)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE TABLE messages ("
+        "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
+        "  seq INTEGER NOT NULL,"              /* of the fact that added it */
+        "  id TEXT NOT NULL,"
+        "  role TEXT NOT NULL,"
+        "  run_id TEXT NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  plain TEXT NOT NULL,"
+        "  metadata TEXT NOT NULL,"
+        "  usage TEXT NOT NULL,"               /* from here on '' is "none" */
+        "  tool_calls TEXT NOT NULL,"
+        "  content TEXT NOT NULL,"
+        "  provider_data TEXT NOT NULL,"
+        "  PRIMARY KEY (thread, seq, id)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE UNIQUE INDEX messages_by_id ON messages(thread, id);"
+        "CREATE TABLE runs ("
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
+        "  run_id TEXT NOT NULL,"
+        "  status INTEGER NOT NULL,"           /* enum run_status: below 4 is open */
+        "  legs INTEGER NOT NULL,"
+        "  start_seq INTEGER NOT NULL,"
+        "  input_tokens INTEGER NOT NULL,"
+        "  output_tokens INTEGER NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  ended INTEGER NOT NULL,"            /* 0: open */
+        "  agent TEXT NOT NULL,"
+        "  model TEXT NOT NULL,"
+        "  task_id TEXT NOT NULL,"             /* of the newest leg, as is input */
+        "  input TEXT NOT NULL,"
+        "  queued TEXT NOT NULL,"              /* the message that waits */
+        "  UNIQUE (thread, run_id)"
+        ") STRICT;"
+        "CREATE INDEX runs_open ON runs(status, thread) WHERE status<4;"
+        "CREATE TABLE legs ("
+        "  run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
+        "  n INTEGER NOT NULL,"                /* 1, 2, ... */
+        "  task_id TEXT NOT NULL,"
+        "  wire_run_id TEXT NOT NULL,"         /* what the request that began it calls the run */
+        "  started INTEGER NOT NULL,"
+        "  PRIMARY KEY (run, n)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE TABLE snapshots ("
+        "  run INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,"
+        "  version INTEGER NOT NULL,"
+        "  epoch INTEGER NOT NULL,"            /* of the lease it was written under */
+        "  hash BLOB NOT NULL,"                /* SHA-256 of the bytes */
+        "  bytes BLOB NOT NULL"
+        ") STRICT;"
+        "CREATE TABLE accepted ("              /* what POST /runs answered */
+        "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
+        "  run_id TEXT NOT NULL,"
+        "  hash BLOB NOT NULL,"                /* SHA-256 of the request */
+        "  created INTEGER NOT NULL,"
+        "  answer TEXT NOT NULL,"
+        "  PRIMARY KEY (thread, run_id)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE TABLE leases ("
+        "  name TEXT PRIMARY KEY,"
+        "  holder TEXT NOT NULL,"
+        "  epoch INTEGER NOT NULL,"            /* grows with every taking */
+        "  until INTEGER NOT NULL"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE TABLE idempotency ("
+        "  owner TEXT NOT NULL,"
+        "  key TEXT NOT NULL,"
+        "  thread INTEGER REFERENCES threads(id) ON DELETE CASCADE,"
+        "  hash BLOB NOT NULL,"                /* SHA-256 of the request */
+        "  status INTEGER NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  body TEXT NOT NULL,"
+        "  PRIMARY KEY (owner, key)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE INDEX idempotency_by_age ON idempotency(created);"
+        "CREATE INDEX idempotency_by_thread ON idempotency(thread) WHERE thread IS NOT NULL;"),
     /* clang-format on */
 };
 

@@ -105,6 +105,8 @@ static void defaults(void **state)
     assert_int_equal(c->trusted_proxies.count, 0);
     assert_int_equal(c->log.level, LOG_INFO);
     assert_str(c->secret_file, STR(""));
+    assert_str(c->script, STR(""));
+    assert_int_equal(c->model_provider, PROVIDER_DEMO);
     assert_int_equal(c->auth_cors.count, 0);
     assert_int_equal(c->auth_hosts.count, 0);
     assert_int_equal(c->body_bytes_max, 16 << 20);
@@ -125,6 +127,8 @@ static void every_option_in_the_file(void **state)
                             "trusted_proxies: [10.0.0.0/8, \"::1\"]\n"
                             "log: debug,json\n"
                             "secret_file: /run/secret\n"
+                            "script: answers.jsonl\n"
+                            "model: {provider: scripted}\n"
                             "auth:\n"
                             "  cors: [https://a.example, \"http://b.example:81\"]\n"
                             "  hosts:\n"
@@ -146,6 +150,8 @@ static void every_option_in_the_file(void **state)
     assert_int_equal(c->log.level, LOG_DEBUG);
     assert_true(c->log.json);
     assert_str(c->secret_file, STR("/run/secret"));
+    assert_str(c->script, STR("answers.jsonl"));
+    assert_int_equal(c->model_provider, PROVIDER_SCRIPTED);
     assert_int_equal(c->auth_cors.count, 2);
     assert_str(c->auth_cors.items[1], STR("http://b.example:81"));
     assert_int_equal(c->auth_hosts.count, 1);
@@ -323,6 +329,13 @@ static void values(void **state)
         {"log=loud", "\"loud\" is no log level; write debug, info, warn or error"},
         {"log=info,xml", "is no log level"},
         {"secret-file=x", NULL},
+        {"script=a b.jsonl", NULL},
+        {"model-provider=demo", NULL},
+        {"model-provider=scripted\nscript=x", NULL},
+        {"model-provider=openai", "\"openai\" is not built yet; write demo or scripted"},
+        {"model-provider=anthropic", "\"anthropic\" is not built yet; write demo or scripted"},
+        {"model-provider=Demo", "\"Demo\" is no provider; write demo or scripted"},
+        {"model-provider=demoo", "\"demoo\" is no provider; write demo or scripted"},
         {"auth-cors=https://a,http://b:1", NULL},
         {"auth-cors=*", "\"*\" does not begin with http://"},
         {"auth-cors=https://a/", "goes on behind the host; write origins such as"},
@@ -411,6 +424,30 @@ static void places(void **state)
     put("fermata.yaml", STR("limits:\n  body: 1\n  rate: x\n"));
     assert_int_equal(load(f, NULL, "limits-body=1MiB"), ERR_CONFIG);
     assert_part(f->fault.text, "fermata.yaml:2: limits.body: \"1\" is not from");
+}
+
+/* A script belongs to the scripted model, wherever each of the two is set. */
+static void scripts(void **state)
+{
+    struct fixture *f = *state;
+    assert_ok(f, load(f, "FERMATA_MODEL_PROVIDER=scripted\nFERMATA_SCRIPT=a.jsonl", NULL));
+    assert_int_equal(f->config.model_provider, PROVIDER_SCRIPTED);
+    assert_str(f->config.script, STR("a.jsonl"));
+    assert_int_equal(f->config.warnings.count, 0);
+
+    assert_int_equal(load(f, "FERMATA_MODEL_PROVIDER=scripted", NULL), ERR_CONFIG);
+    assert_string_equal(f->fault.field, "script");
+    assert_string_equal(f->fault.text,
+                        "FERMATA_MODEL_PROVIDER: model.provider is scripted and there is no "
+                        "script; name its file with script or FERMATA_SCRIPT");
+    put("fermata.yaml", STR("model:\n  provider: scripted\n"));
+    assert_int_equal(load(f, NULL, NULL), ERR_CONFIG);
+    assert_part(f->fault.text, "fermata.yaml:2: model.provider is scripted");
+    assert_ok(f, load(f, NULL, "script=a.jsonl"));
+
+    assert_ok(f, load(f, "FERMATA_MODEL_PROVIDER=demo", "script=a.jsonl"));
+    assert_int_equal(f->config.warnings.count, 1);
+    assert_part(f->config.warnings.items[0].p, "script is set and not used");
 }
 
 static void unknown_variables(void **state)
@@ -622,16 +659,27 @@ int test_config(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(defaults),      CASE(every_option_in_the_file),
-        CASE(precedence),    CASE(lists),
-        CASE(file_choice),   CASE(file_sizes),
-        CASE(refused_files), CASE(empty_files),
-        CASE(values),        CASE(long_values),
-        CASE(long_lists),    CASE(places),
-        CASE(key_files),     CASE(unknown_variables),
-        CASE(short_key),     CASE(secrets_stay_hidden),
-        CASE(flags),         CASE(print_reads_back),
-        CASE(help),          CASE(page_is_current),
+        CASE(defaults),
+        CASE(every_option_in_the_file),
+        CASE(precedence),
+        CASE(lists),
+        CASE(file_choice),
+        CASE(file_sizes),
+        CASE(refused_files),
+        CASE(empty_files),
+        CASE(values),
+        CASE(long_values),
+        CASE(long_lists),
+        CASE(places),
+        CASE(key_files),
+        CASE(unknown_variables),
+        CASE(scripts),
+        CASE(short_key),
+        CASE(secrets_stay_hidden),
+        CASE(flags),
+        CASE(print_reads_back),
+        CASE(help),
+        CASE(page_is_current),
     };
 #undef CASE
     return cmocka_run_group_tests_name("app/config", tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,6 +40,11 @@ static void answer_large(struct kit *kit, struct http_request *request, bool is_
                                                .content_type = "text/plain",
                                                .body = {kit->large, KIT_LARGE_BYTES},
                                                .body_static = is_static});
+}
+
+void kit_answer_page(struct kit *kit, struct http_request *request)
+{
+    answer_text(request, (str){kit->large, KIT_PAGE_BYTES});
 }
 
 static void get_static(struct kit *kit, struct http_request *request)
@@ -111,7 +117,7 @@ static const struct route {
     {"/hello", get_hello},   {"/later", get_later},         {"/static", get_static},
     {"/copied", get_copied}, {"/too-large", get_too_large}, {"/empty", get_empty},
     {"/same", get_same},     {"/last", get_last},           {"/fields", get_fields},
-    {"/fault", get_fault},   {"/echo", post_echo},
+    {"/fault", get_fault},   {"/echo", post_echo},          {"/page", kit_answer_page},
 };
 
 static enum err on_head(void *ctx, struct http_request *request, uint64_t *ret_body_max,
@@ -152,6 +158,17 @@ static void on_answered(void *ctx, const struct http_request *request, int statu
 static const struct http_handler handler = {
     .on_head = on_head, .on_request = on_request, .on_answered = on_answered};
 
+/* The same for all tests, since making it takes a while. */
+static char *large_bytes(void)
+{
+    static char bytes[KIT_LARGE_BYTES];
+    for (size_t i = 0; !bytes[0] && i < KIT_LARGE_BYTES; i++) {
+        size_t at = KIT_LARGE_BYTES - 1 - i;
+        bytes[at] = (char)('a' + at % 23);
+    }
+    return bytes;
+}
+
 static void on_tick(void *arg)
 {
     loop_stop(arg);
@@ -163,9 +180,7 @@ void kit_init(struct kit *kit, const struct http_server_options *options)
     own.handler = &handler;
     own.ctx = kit;
     if (!own.connections_max) own.connections_max = 1000;
-    *kit = (struct kit){.loop = loop_new(), .large = malloc(KIT_LARGE_BYTES)};
-    assert_non_null(kit->large);
-    for (size_t i = 0; i < KIT_LARGE_BYTES; i++) kit->large[i] = (char)('a' + i % 23);
+    *kit = (struct kit){.loop = loop_new(), .large = large_bytes()};
     kit->server = http_server_new(kit->loop, &own);
     kit->tick = timer_new(kit->loop, on_tick, kit->loop);
     struct fault why;
@@ -181,7 +196,6 @@ void kit_done(struct kit *kit)
     while (kit->held_count) kit_answer_held(kit); /* their connections have gone */
     timer_free(kit->tick);
     loop_free(kit->loop);
-    free(kit->large);
 }
 
 static void on_stopped(void *arg)
@@ -210,6 +224,12 @@ void kit_turn(struct kit *kit, const char *waiting_for)
     loop_run(kit->loop);
 }
 
+void kit_turns(struct kit *kit, int count)
+{
+    kit_wait_begin(kit);
+    for (int i = 0; i < count; i++) kit_turn(kit, "a turn");
+}
+
 struct http_request *kit_take_held(struct kit *kit)
 {
     assert_true(kit->held_count > 0);
@@ -236,6 +256,7 @@ static void on_readable(void *arg, int events)
     if (count < 0 && errno == EAGAIN) return;
     if (count > 0) {
         buf_added(&caller->got, (size_t)count);
+        watch_set(caller->watch, 1); /* a broken connection is told once, bytes before it or not */
         return;
     }
     caller->ended = true;
@@ -253,6 +274,8 @@ void caller_open(struct caller *caller, struct kit *kit, bool small_window)
     if (small_window)
         assert_return_code(setsockopt(caller->fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof window),
                            errno);
+    int on = 1; /* small requests must not wait for the other side's delayed word */
+    assert_return_code(setsockopt(caller->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), errno);
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(listener_port(kit->listener)),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -281,6 +304,7 @@ void caller_reset(struct caller *caller)
 
 void caller_send(struct caller *caller, str bytes)
 {
+    kit_wait_begin(caller->kit);
     while (bytes.len) {
         ssize_t count = send(caller->fd, bytes.p, bytes.len, MSG_NOSIGNAL);
         if (count < 0 && errno == EAGAIN) {
@@ -290,6 +314,20 @@ void caller_send(struct caller *caller, str bytes)
         assert_return_code(count, errno);
         bytes = str_drop(bytes, (size_t)count);
     }
+}
+
+int caller_ask_pages(struct caller *caller, int max)
+{
+    struct kit *kit = caller->kit;
+    caller_pause(caller);
+    for (int i = 0; i < max; i++) {
+        unsigned before = kit->answered;
+        caller_send(caller, STR("GET /page HTTP/1.1\r\nHost: h\r\n\r\n"));
+        kit_wait_begin(kit);
+        for (int turns = 0; turns < 20 && kit->answered == before; turns++) kit_turn(kit, "a page");
+        if (kit->answered == before) return i;
+    }
+    return max;
 }
 
 void caller_half_close(struct caller *caller)

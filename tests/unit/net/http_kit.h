@@ -17,8 +17,9 @@
 #include "net/sse.h"
 
 enum {
-    KIT_LARGE_BYTES = 4 << 20, /* more than a socket with a small window ever holds */
-    KIT_WINDOW_BYTES = 2048,   /* the smallest receive buffer that Linux grants, doubled */
+    KIT_LARGE_BYTES = 4 << 20,  /* several times what the sockets between us hold */
+    KIT_PAGE_BYTES = 30 * 1024, /* several of them are collected into one write */
+    KIT_WINDOW_BYTES = 2048,    /* the smallest receive buffer that Linux grants, doubled */
     KIT_BODY_BYTES_MAX = 64 * 1024,
     KIT_HELD_MAX = 8,
     KIT_GOT_BYTES_MAX = 96 << 20,
@@ -51,10 +52,13 @@ void kit_stop(struct kit *kit); /* begin to stop; kit.stopped tells the end */
     for (kit_wait_begin(kit); !(condition);) kit_turn((kit), #condition)
 void kit_wait_begin(struct kit *kit);
 void kit_turn(struct kit *kit, const char *waiting_for);
+void kit_turns(struct kit *kit, int count); /* about as many milliseconds */
 
 /* Answer the oldest request of /later with "later". */
 void kit_answer_held(struct kit *kit);
 struct http_request *kit_take_held(struct kit *kit);
+
+void kit_answer_page(struct kit *kit, struct http_request *request); /* KIT_PAGE_BYTES */
 
 struct caller {
     struct kit *kit;
@@ -74,6 +78,10 @@ void caller_send(struct caller *caller, str bytes);
 void caller_half_close(struct caller *caller);
 void caller_pause(struct caller *caller);
 void caller_resume(struct caller *caller, size_t step);
+
+/* Ask for up to `max` pages, each when the one before was answered, without reading any: the pages
+ * fill the sockets, then the server's buffer. Fewer than max: the last one had no answer. */
+int caller_ask_pages(struct caller *caller, int max);
 
 /* One answer off the front of what was received. */
 struct response {

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any bytes as a snapshot. A refusal names its reason. What loads can be written, loads again as
+ * the same bytes, has a known effect, and can be brought to an end by every input.
+ */
+#include <stdlib.h>
+
+#include "agent/graph.h"
+#include "base/limits.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* U+2028 takes three bytes in a source and six when written. */
+enum { WRITTEN_BYTES_MAX = 2 * STATE_BYTES_MAX };
+
+static void check_written(const struct state *state)
+{
+    AUTO(buf_done) struct buf once, twice;
+    AUTO(arena_done) struct arena arena;
+    buf_init(&once, WRITTEN_BYTES_MAX);
+    buf_init(&twice, WRITTEN_BYTES_MAX);
+    arena_init(&arena);
+    struct state again;
+    state_write(&once, state);
+    if (once.full) abort();
+    if (once.len > STATE_BYTES_MAX) return;
+    if (state_parse(&arena, buf_str(&once), &again, NULL)) abort();
+    state_write(&twice, &again);
+    if (!str_eq(buf_str(&once), buf_str(&twice))) abort();
+}
+
+static void check_steps(const struct state *state)
+{
+    for (unsigned kind = INPUT_TURN; kind <= INPUT_CANCEL; kind++) {
+        AUTO(arena_done) struct arena arena;
+        arena_init(&arena);
+        struct input input = {
+            .kind = (enum input_kind)kind, .turn.text = STR("hello"), .why = ERR_INTERNAL};
+        struct outcome outcome;
+        graph_step(&arena, state, &input, &outcome);
+        if (!outcome.ended || graph_effect(&outcome.state) != EFFECT_NONE) abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    AUTO(arena_done) struct arena arena;
+    arena_init(&arena);
+    struct state state;
+    struct fault why;
+    if (state_parse(&arena, (str){(const char *)data, size}, &state, &why)) {
+        if (why.err != ERR_INVALID_FIELD || !why.text[0]) abort();
+        return 0;
+    }
+    check_written(&state);
+    check_steps(&state);
+    return 0;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The commit that begins a run. Everything in it is derived from rows and arguments, so it may run
+ * twice when its batch is rolled back.
+ */
+#include "agent/begin.h"
+
+#include "base/json.h"
+#include "base/limits.h"
+
+static enum err save_first_snapshot(struct db *db, const struct run *run, int64_t epoch,
+                                    const struct state *state)
+{
+    struct buf bytes;
+    unsigned char hash[HASH_BYTES];
+    buf_init(&bytes, STATE_BYTES_MAX);
+    state_write(&bytes, state);
+    crypto_sha256(buf_str(&bytes), hash);
+    enum err e = snapshot_save(db, run->id, 0, epoch, buf_str(&bytes), hash);
+    buf_done(&bytes);
+    return e;
+}
+
+enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin, struct run *run,
+                   const struct message *messages, size_t count, struct begun *ret_begun)
+{
+    struct outcome started;
+    run->status = RUN_RUNNING;
+    run->legs++;
+    graph_start(arena,
+                &(struct start){.run_id = run->run_id,
+                                .task_id = run->task_id,
+                                .owner = begin->owner,
+                                .thread_id = begin->thread_id,
+                                .agent = run->agent,
+                                .model = run->model,
+                                .leg = run->legs,
+                                .max_rounds = begin->agent->max_rounds,
+                                .now = begin->now},
+                &started);
+
+    size_t total = count + started.fact_count;
+    struct fact *facts = arena_array(arena, total, sizeof *facts);
+    for (size_t i = 0; i < count; i++)
+        facts[i] = (struct fact){.type = "message.added",
+                                 .run_id = run->run_id,
+                                 .at = begin->now,
+                                 .data = fact_message_added(arena, &messages[i])};
+    for (size_t i = 0; i < started.fact_count; i++) facts[count + i] = started.facts[i];
+
+    enum err e = facts_append(db, run->thread, facts, total, begin->now);
+    for (size_t i = 0; !e && i < count; i++) {
+        struct message message = messages[i];
+        message.seq = facts[i].seq;
+        e = message_add(db, run->thread, &message);
+    }
+    if (!e) run->start_seq = facts[0].seq - 1;
+    if (!e) e = run_update(db, run);
+    if (!e) e = run_start_leg(db, run, run->run_id, begin->now);
+    if (!e) e = save_first_snapshot(db, run, begin->epoch, &started.state);
+    if (!e) *ret_begun = (struct begun){facts, total};
+    return e;
+}
+
+enum err run_begin_queued(struct db *db, struct arena *arena, const struct begin *begin,
+                          struct run *run, struct begun *ret_begun)
+{
+    struct message *messages;
+    size_t count;
+    enum err e = queued_parse(arena, run->queued, &messages, &count);
+    if (e) return e;
+    for (size_t i = 0; i < count; i++) {
+        messages[i].run_id = run->run_id;
+        messages[i].created = begin->now;
+    }
+    run->queued = STR_EMPTY;
+    return run_begin(db, arena, begin, run, messages, count, ret_begun);
+}
+
+void queued_write(struct buf *out, const struct message *messages, size_t count)
+{
+    struct json_writer w;
+    json_write_begin(&w, out);
+    json_array(&w);
+    for (size_t i = 0; i < count; i++) {
+        json_object(&w);
+        json_member(&w, STR("id"), messages[i].id);
+        json_member(&w, STR("role"), messages[i].role);
+        json_key(&w, STR("content"));
+        json_raw(&w, messages[i].content);
+        json_key(&w, STR("metadata"));
+        json_raw(&w, messages[i].metadata);
+        json_member(&w, STR("plain"), messages[i].plain);
+        json_object_end(&w);
+    }
+    json_array_end(&w);
+}
+
+enum err queued_parse(struct arena *arena, str json, struct message **ret_messages,
+                      size_t *ret_count)
+{
+    struct json *list = NULL;
+    if (json_parse(arena, json, &list, NULL) || list->type != JSON_ARRAY) return ERR_IO;
+    struct message *messages = arena_array(arena, list->count + 1, sizeof *messages);
+    size_t count = 0;
+    for (const struct json *item = list->child; item; item = item->next) {
+        const struct json *content = json_get(item, STR("content"));
+        const struct json *metadata = json_get(item, STR("metadata"));
+        if (!content || !metadata) return ERR_IO;
+        messages[count++] = (struct message){.id = json_text(json_get(item, STR("id"))),
+                                             .role = json_text(json_get(item, STR("role"))),
+                                             .content = content->raw,
+                                             .metadata = metadata->raw,
+                                             .plain = json_text(json_get(item, STR("plain")))};
+    }
+    *ret_messages = messages;
+    *ret_count = count;
+    return OK;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a run begins: at once, when its thread is idle, or when its turn comes in the queue. Both are
+ * one commit: message.added for each new message, run.started, step.start. Blocking code for use
+ * inside a write job.
+ */
+#ifndef AGENT_BEGIN_H
+#define AGENT_BEGIN_H
+
+#include "agent/run.h"
+
+struct db;
+
+struct begin {
+    const struct agent *agent;
+    int64_t epoch;
+    str owner, thread_id;
+    msec now;
+};
+
+/* Facts that were stored, for the bus once the commit is done. */
+struct begun {
+    struct fact *facts;
+    size_t fact_count;
+};
+
+/* The run's row exists, and is `running` from now on. */
+enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin, struct run *run,
+                   const struct message *messages, size_t count, struct begun *ret_begun) MUST_USE;
+
+/* The same for a queued run, whose messages wait in its row. */
+enum err run_begin_queued(struct db *db, struct arena *arena, const struct begin *begin,
+                          struct run *run, struct begun *ret_begun) MUST_USE;
+
+/* Messages on their way through the queue: to the row's text, and back. */
+void queued_write(struct buf *out, const struct message *messages, size_t count);
+enum err queued_parse(struct arena *arena, str json, struct message **ret_messages,
+                      size_t *ret_count) MUST_USE;
+
+#endif

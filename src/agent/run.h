@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The shell around the graph: loads a run, performs the effect of its state, and commits what a
+ * step returns before it performs the next. First run and recovery are the same path, runs_wake. On
+ * the loop thread.
+ *
+ * A run that is worked on costs one object; a run that waits costs nothing here.
+ */
+#ifndef AGENT_RUN_H
+#define AGENT_RUN_H
+
+#include "agent/graph.h"
+#include "base/clock.h"
+#include "store/bus.h"
+
+struct loop;
+struct runs;
+struct store;
+
+/* An agent as configured. */
+enum busy { BUSY_ENQUEUE, BUSY_REJECT, BUSY_INTERRUPT };
+struct agent {
+    str name;
+    struct model model;
+    enum busy busy;
+    uint32_t max_rounds;
+    str prompt;
+    str locale;
+};
+
+struct runs_options {
+    struct loop *loop;
+    struct store *store;
+    struct bus *bus;
+    const struct clock *clock;
+    const struct agent *agent;
+    int64_t epoch; /* of the lease "runs" */
+    msec retry_ms; /* before the second attempt of a model call; 0 = RUN_RETRY_MS */
+    /* A failure that no client waits for, to be logged. */
+    void (*on_trouble)(void *arg, str thread_id, str run_id, const char *what, enum err e);
+    void *arg;
+};
+
+struct runs *runs_new(const struct runs_options *options);
+void runs_stop(
+    struct runs *runs); /* begin nothing more; what is with the store is finished there */
+void runs_free(struct runs *runs); /* after the store was closed; ends model calls */
+
+/* Go on with every run that has to be worked on, after a start. */
+void runs_recover(struct runs *runs);
+
+/* The thread has something to work on: its current run, or the head of its queue. */
+void runs_wake(struct runs *runs, int64_t thread);
+
+/* The thread's current run was marked as cancelling. */
+void runs_cancel(struct runs *runs, int64_t thread);
+
+/* The thread is being deleted: stop working on it, commit nothing. */
+void runs_forget(struct runs *runs, int64_t thread);
+
+size_t runs_active(const struct runs *runs);
+
+/* The message that is growing now; false if none. Borrowed until the loop goes on. */
+struct partial {
+    str run_id, message_id, text, reasoning;
+};
+bool runs_partial(const struct runs *runs, int64_t thread, struct partial *ret_partial);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a run is between two steps, and its bytes in a snapshot.
+ *
+ * The phase has one writer, state_set_phase, which checks the arrow. Open interactions and calls
+ * are rows elsewhere; the state holds their ids. How a run ended is not in here: the commit that
+ * ends it removes its snapshot.
+ */
+#ifndef AGENT_STATE_H
+#define AGENT_STATE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "model/model.h"
+
+/* phase, name in snapshots, where it may go */
+#define PHASES(X)                                                                                 \
+    X(PHASE_CHATTING, "chatting",                                                                 \
+      PHASE_TO(PHASE_PLANNING) | PHASE_TO(PHASE_EXECUTING) | PHASE_TO(PHASE_INTERRUPTED) |        \
+          PHASE_TO(PHASE_DONE))                                                                   \
+    X(PHASE_PLANNING, "planning",                                                                 \
+      PHASE_TO(PHASE_WAITING_CONFIRM) | PHASE_TO(PHASE_EXECUTING) | PHASE_TO(PHASE_INTERRUPTED) | \
+          PHASE_TO(PHASE_DONE))                                                                   \
+    X(PHASE_WAITING_CONFIRM, "waiting_confirm",                                                   \
+      PHASE_TO(PHASE_PLANNING) | PHASE_TO(PHASE_EXECUTING) | PHASE_TO(PHASE_INTERRUPTED) |        \
+          PHASE_TO(PHASE_DONE))                                                                   \
+    X(PHASE_EXECUTING, "executing", PHASE_TO(PHASE_INTERRUPTED) | PHASE_TO(PHASE_DONE))           \
+    X(PHASE_INTERRUPTED, "interrupted",                                                           \
+      PHASE_TO(PHASE_CHATTING) | PHASE_TO(PHASE_PLANNING) | PHASE_TO(PHASE_WAITING_CONFIRM) |     \
+          PHASE_TO(PHASE_EXECUTING) | PHASE_TO(PHASE_DONE))                                       \
+    X(PHASE_DONE, "done", 0)
+
+#define PHASE_TO(phase)             (1u << (phase))
+#define PHASE_ENUM(phase, name, to) phase,
+enum phase { PHASES(PHASE_ENUM) PHASE_COUNT };
+#undef PHASE_ENUM
+
+/* What people see of it. stage, name on the wire; their order is their index there */
+#define STAGES(X)                   \
+    X(STAGE_INTENT, "intent")       \
+    X(STAGE_EXECUTION, "execution") \
+    X(STAGE_REPORT, "report")
+
+#define STAGE_ENUM(stage, name) stage,
+enum stage { STAGES(STAGE_ENUM) STAGE_COUNT };
+#undef STAGE_ENUM
+
+struct plan_step {
+    str content, done_when;
+};
+
+struct plan {
+    struct plan_step *steps;
+    size_t count;
+};
+
+struct id_list {
+    str *ids;
+    size_t count;
+};
+
+/* Where an interrupted run goes on; node is empty if it is not interrupted. */
+struct resume {
+    str node;
+    enum phase phase;
+    uint32_t step;
+};
+
+/* What a snapshot holds (RuntimeState of the source documents). */
+struct state {
+    str trace_id, user_id, conversation_id; /* run id, owner, thread id */
+    str task_id;                            /* of the leg; empty if unknown */
+    enum phase phase;                       /* written by state_set_phase alone */
+    enum stage stage;                       /* the step that is open */
+    struct plan plan;
+    uint32_t current_step; /* at most plan.count */
+    uint32_t max_rounds, round_used;
+    uint32_t consecutive_corrections;
+    uint64_t input_tokens, output_tokens; /* of the whole run so far */
+    struct id_list interaction_ids, call_ids;
+    struct resume resume;
+    int64_t from_message; /* context begins here; only grows */
+};
+
+enum { STATE_VERSION = 1 };
+
+/* Token counts stay integers in every JSON reader. */
+#define STATE_TOKENS_MAX (((uint64_t)1 << 53) - 1)
+
+const char *phase_name(enum phase phase);
+const char *stage_name(enum stage stage);
+
+bool phase_leads_to(enum phase from, enum phase to);
+void state_set_phase(struct state *state, enum phase to); /* asserts that the arrow exists */
+
+/* Count a model call; stays at STATE_TOKENS_MAX once there. */
+void state_add_usage(struct state *state, const struct model_usage *usage);
+
+/* At most STATE_BYTES_MAX, or nothing can read it: give such a buf and ask `full`. */
+void state_write(struct buf *out, const struct state *state);
+
+/* Snapshot bytes are untrusted: ERR_INVALID_FIELD names what is wrong, also a version nobody knows.
+ * The arena holds the texts. */
+enum err state_parse(struct arena *arena, str bytes, struct state *ret_state, struct fault *reterr)
+    MUST_USE;
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changes with memory. The remembered answer is written in the transaction of the change itself, so
+ * either both happened or neither.
+ */
+#include "app/change.h"
+
+#include "app/server.h"
+#include "base/limits.h"
+
+struct arena *change_arena(struct change *change)
+{
+    return exchange_arena(change->x);
+}
+
+static enum err recall(struct change *change, struct db *db)
+{
+    struct remembered known;
+    enum err e =
+        idempotency_find(db, change_arena(change), change->x->who.user, change->key, &known);
+    if (e) return e;
+    if (!str_eq((str){(char *)known.hash, HASH_BYTES}, (str){(char *)change->hash, HASH_BYTES}))
+        return fault(&change->why, ERR_IDEMPOTENCY_MISMATCH,
+                     "this Idempotency-Key was used for another request");
+    change->repeated = true;
+    change->status = known.status;
+    change->body = known.body;
+    return OK;
+}
+
+static enum err change_run(struct job *job, struct db *db)
+{
+    struct change *change = (struct change *)(void *)job;
+    change->repeated = false;
+    if (change->key.len) {
+        enum err e = recall(change, db);
+        if (e != ERR_NOT_FOUND) return e;
+    }
+    enum err e = change->apply(change, db);
+    if (e || !change->key.len) return e;
+    struct remembered answer = {.status = change->status, .body = change->body};
+    for (size_t i = 0; i < HASH_BYTES; i++) answer.hash[i] = change->hash[i];
+    return idempotency_add(db, change->x->who.user, change->key, &answer, change->now);
+}
+
+static void change_done(struct job *job, enum err e)
+{
+    struct change *change = (struct change *)(void *)job;
+    struct exchange *x = change->x;
+    if (e) {
+        exchange_error(x, e, change->why.text[0] ? &change->why : NULL);
+        return;
+    }
+    if (change->after && !change->repeated) change->after(change);
+    if (change->status == 204)
+        exchange_empty(x);
+    else
+        exchange_json(x, change->status, change->body);
+}
+
+static bool key_valid(str key)
+{
+    if (key.len > IDEMPOTENCY_KEY_BYTES_MAX) return false;
+    for (size_t i = 0; i < key.len; i++)
+        if (key.p[i] <= ' ' || key.p[i] > '~') return false;
+    return true;
+}
+
+void change_start(struct change *change, struct exchange *x)
+{
+    const struct http_head *head = x->request->head;
+    change->x = x;
+    change->now = clock_wall(&clock_system);
+    change->job = (struct job){.run = change_run, .done = change_done};
+    change->key = arena_str(exchange_arena(x), http_head_get(head, STR("Idempotency-Key")));
+    if (!key_valid(change->key)) {
+        struct fault why;
+        enum err e = fault_field(&why, ERR_INVALID_FIELD, "Idempotency-Key",
+                                 "Idempotency-Key must be at most %d visible characters",
+                                 IDEMPOTENCY_KEY_BYTES_MAX);
+        exchange_error(x, e, &why);
+        return;
+    }
+    str request = arena_printf(exchange_arena(x), "%s %.*s\n%.*s", http_method_name(head->method),
+                               STR_ARG(x->path), STR_ARG(x->request->body));
+    crypto_sha256(request, change->hash);
+    store_write(x->server->store, &change->job);
+}

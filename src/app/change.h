@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request that changes something: one store job that also honours Idempotency-Key. Same key and
+ * same request give the stored answer without a second effect; same key and another request are
+ * refused.
+ */
+#ifndef APP_CHANGE_H
+#define APP_CHANGE_H
+
+#include "app/exchange.h"
+#include "store/conversation.h"
+#include "store/store.h"
+
+struct change {
+    struct job job;
+    struct exchange *x;
+    msec now;
+    /* On the store thread, inside the transaction; may run twice. Sets status and body. */
+    enum err (*apply)(struct change *change, struct db *db);
+    /* On the loop, after the commit and before the answer; not for a repeated request. May be NULL.
+     */
+    void (*after)(struct change *change);
+    int status;
+    str body; /* JSON in the arena; empty with 204 */
+    struct fault why;
+
+    str key; /* Idempotency-Key; empty if none */
+    unsigned char hash[HASH_BYTES];
+    bool repeated;
+};
+
+/* Start the change; it answers the exchange. `change` is embedded first in the caller's struct, in
+ * the exchange's arena, with apply and after set. */
+void change_start(struct change *change, struct exchange *x);
+
+struct arena *change_arena(struct change *change);
+
+#endif

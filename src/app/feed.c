@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A reader goes through three places:
+ *
+ *     WAITING     its thread does not exist; the stream is open and empty
+ *     CATCHING    facts from the store, page by page, in their cold form
+ *     FOLLOWING   the feed's shared log
+ *
+ * From CATCHING to FOLLOWING nothing may be missed or doubled. Reads of the store see every commit
+ * whose facts have been on the bus. So when a page comes back that is the last, and the feed has
+ * heard of no newer fact than the page ends with, the reader has everything up to the log's end: it
+ * gets what is growing at the moment (start, one delta) and follows. If the feed has heard more
+ * meanwhile, it reads once more.
+ *
+ * All who follow have seen the start of what grows. So a fact that ends a message is appended warm
+ * if that message is the one that grows, and cold (made-up previews first) if it is not, which is
+ * right for everybody.
+ *
+ * `marks` remembers where facts end in the log, so that a reader that fell behind the log can be
+ * caught up from the last fact it has whole.
+ */
+#include "app/feed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/run.h"
+#include "app/server.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "net/sse.h"
+#include "store/store.h"
+#include "wire/native.h"
+
+struct mark {
+    uint64_t place; /* the log's end behind the fact */
+    int64_t seq;
+};
+
+struct feed {
+    struct feeds *feeds;
+    int64_t thread;
+    struct bus_follower follower;
+    struct sse_log *log;
+    char *thread_id;                        /* on the wire */
+    int64_t last_seq;                       /* newest fact heard of, or read by somebody */
+    char growing[ID_CLIENT_BYTES_MAX + 1];  /* message whose start everybody here has seen */
+    char thinking[ID_CLIENT_BYTES_MAX + 1]; /* message whose reasoning everybody has seen */
+    size_t readers;
+    struct mark marks[FEED_MARKS_MAX]; /* a ring */
+    size_t mark_count;
+    struct buf frame; /* reused */
+};
+
+enum reader_state { READER_WAITING, READER_CATCHING, READER_FOLLOWING };
+
+struct reader {
+    struct feeds *feeds;
+    struct reader *prev, *next;
+    enum reader_state state;
+    struct sse_stream *stream; /* NULL: gone, and only a job still knows it */
+    struct feed *feed;
+    char *owner, *thread_id, *key_id;
+    unsigned char session[HASH_BYTES];
+    struct feed_start start;
+    bool placed;    /* the start has been looked up */
+    int64_t seq;    /* newest fact it has */
+    bool reading;   /* a job is under way */
+    bool page_full; /* wait for the reader before the next page */
+};
+
+struct feeds {
+    struct server *server;
+    struct map feeds; /* thread id, 8 bytes -> struct feed */
+    struct reader *readers;
+    size_t count;
+};
+
+/* ---- feeds ---- */
+
+static str thread_key(const int64_t *thread)
+{
+    return (str){(const char *)thread, sizeof *thread};
+}
+
+static void feed_frame(struct feed *feed)
+{
+    if (!feed->frame.full) sse_log_append(feed->log, buf_str(&feed->frame));
+    buf_clear(&feed->frame);
+}
+
+/* Does this fact end what everybody here has seen growing? Then it does so no longer. */
+static bool seen_growing(struct feed *feed, const struct fact *fact)
+{
+    struct arena arena;
+    arena_init(&arena);
+    bool text = strcmp(fact->type, "text.message.end") == 0;
+    char *growing = text ? feed->growing : feed->thinking;
+    str ends = native_ends_message(&arena, fact);
+    bool seen = ends.len && str_eq(ends, str_c(growing));
+    if (seen) growing[0] = '\0';
+    arena_done(&arena);
+    return seen;
+}
+
+static void on_facts(void *arg, const struct fact *facts, size_t count)
+{
+    struct feed *feed = arg;
+    str thread_id = str_c(feed->thread_id);
+    for (size_t i = 0; i < count; i++) {
+        if (seen_growing(feed, &facts[i]))
+            native_warm(&feed->frame, thread_id, &facts[i]);
+        else
+            native_cold(&feed->frame, thread_id, &facts[i]);
+        feed_frame(feed);
+        feed->last_seq = facts[i].seq;
+        feed->marks[feed->mark_count++ % FEED_MARKS_MAX] =
+            (struct mark){sse_log_end(feed->log), facts[i].seq};
+    }
+}
+
+static void note(char out[static ID_CLIENT_BYTES_MAX + 1], str id)
+{
+    snprintf(out, ID_CLIENT_BYTES_MAX + 1, "%.*s", STR_ARG(id));
+}
+
+static void on_preview(void *arg, const struct preview *preview)
+{
+    struct feed *feed = arg;
+    if (preview->kind == PREVIEW_MESSAGE_START) note(feed->growing, preview->message_id);
+    if (preview->kind == PREVIEW_REASONING) note(feed->thinking, preview->message_id);
+    if (preview->kind == PREVIEW_DISCARD) feed->growing[0] = feed->thinking[0] = '\0';
+    native_preview(&feed->frame, str_c(feed->thread_id), preview);
+    feed_frame(feed);
+}
+
+static const struct bus_ops follower_ops = {.on_facts = on_facts, .on_preview = on_preview};
+
+static char *copy(str s)
+{
+    char *text = strndup(s.p ? s.p : "", s.len);
+    if (!text) abort();
+    return text;
+}
+
+static struct feed *feed_get(struct feeds *feeds, int64_t thread, str thread_id)
+{
+    struct feed *feed = map_get(&feeds->feeds, thread_key(&thread));
+    if (feed) return feed;
+    feed = calloc(1, sizeof *feed);
+    if (!feed) abort();
+    feed->feeds = feeds;
+    feed->thread = thread;
+    feed->thread_id = copy(thread_id);
+    feed->log = sse_log_new(feeds->server->loop, SSE_LOG_BYTES_MAX);
+    buf_init(&feed->frame, FEED_FRAME_BYTES_MAX);
+    feed->follower.ops = &follower_ops;
+    feed->follower.arg = feed;
+    if (map_put(&feeds->feeds, thread_key(&thread), feed)) abort(); /* bounded by connections */
+    bus_follow(feeds->server->bus, thread, &feed->follower);
+    return feed;
+}
+
+static void feed_leave(struct feed *feed)
+{
+    if (--feed->readers) return;
+    bus_unfollow(feed->feeds->server->bus, &feed->follower);
+    map_remove(&feed->feeds->feeds, thread_key(&feed->thread));
+    sse_log_free(feed->log);
+    buf_done(&feed->frame);
+    free(feed->thread_id);
+    free(feed);
+}
+
+/* The last fact that ends at or before a place; -1 if it is no longer known. */
+static int64_t seq_at(const struct feed *feed, uint64_t place)
+{
+    size_t kept = feed->mark_count < FEED_MARKS_MAX ? feed->mark_count : FEED_MARKS_MAX;
+    for (size_t i = 1; i <= kept; i++) {
+        const struct mark *mark = &feed->marks[(feed->mark_count - i) % FEED_MARKS_MAX];
+        if (mark->place <= place) return mark->seq;
+    }
+    return -1;
+}
+
+/* ---- readers ---- */
+
+static void reader_free(struct reader *reader)
+{
+    struct feeds *feeds = reader->feeds;
+    *(reader->prev ? &reader->prev->next : &feeds->readers) = reader->next;
+    if (reader->next) reader->next->prev = reader->prev;
+    feeds->count--;
+    free(reader->owner);
+    free(reader->thread_id);
+    free(reader->key_id);
+    free((char *)(uintptr_t)reader->start.run_id.p);
+    free(reader);
+}
+
+/* The stream is gone; so is the reader, unless a job still holds it. */
+static void reader_gone(struct reader *reader)
+{
+    reader->stream = NULL;
+    if (reader->feed) feed_leave(TAKE(reader->feed));
+    if (!reader->reading) reader_free(reader);
+}
+
+static void on_close(void *arg)
+{
+    reader_gone(arg);
+}
+
+static void reader_end(struct reader *reader)
+{
+    if (reader->stream) sse_close(reader->stream);
+    reader_gone(reader);
+}
+
+static void reader_read(struct reader *reader);
+
+/* Too slow for the log: go on from the store, behind the last fact it has whole. */
+static void on_lag(void *arg)
+{
+    struct reader *reader = arg;
+    int64_t seq = seq_at(reader->feed, sse_place(reader->stream));
+    if (seq < 0) {
+        reader_end(reader);
+        return;
+    }
+    reader->seq = seq;
+    reader->state = READER_CATCHING;
+    reader_read(reader);
+}
+
+static void on_drain(void *arg)
+{
+    struct reader *reader = arg;
+    if (reader->state == READER_CATCHING && reader->page_full) reader_read(reader);
+}
+
+static const struct sse_ops reader_ops = {
+    .on_lag = on_lag, .on_drain = on_drain, .on_close = on_close};
+
+/* What is growing now: a client resets a message on start, so this may come again. */
+static void send_growing(struct reader *reader)
+{
+    struct feed *feed = reader->feed;
+    struct partial partial;
+    if (!runs_partial(feed->feeds->server->runs, feed->thread, &partial)) return;
+    struct preview preview = {.run_id = partial.run_id,
+                              .message_id = partial.message_id,
+                              .at = clock_wall(&clock_system)};
+    str thread_id = str_c(feed->thread_id);
+    if (partial.reasoning.len) {
+        preview.kind = PREVIEW_REASONING;
+        preview.delta = partial.reasoning;
+        native_preview(&feed->frame, thread_id, &preview);
+        note(feed->thinking, partial.message_id);
+    }
+    if (partial.text.len) {
+        preview.kind = PREVIEW_MESSAGE_START;
+        native_preview(&feed->frame, thread_id, &preview);
+        preview.kind = PREVIEW_TEXT;
+        preview.delta = partial.text;
+        native_preview(&feed->frame, thread_id, &preview);
+        note(feed->growing, partial.message_id);
+    }
+    if (feed->frame.len && !feed->frame.full) (void)sse_send(reader->stream, buf_str(&feed->frame));
+    buf_clear(&feed->frame);
+}
+
+static void reader_follow(struct reader *reader)
+{
+    struct feed *feed = reader->feed;
+    if (reader->seq > feed->last_seq) feed->last_seq = reader->seq;
+    reader->state = READER_FOLLOWING;
+    if (feed->mark_count == 0) /* the first fact that everybody here has */
+        feed->marks[feed->mark_count++] = (struct mark){sse_log_end(feed->log), reader->seq};
+    send_growing(reader);
+    if (reader->stream) sse_follow(reader->stream, feed->log, sse_log_end(feed->log));
+}
+
+/* ---- catching up ---- */
+
+struct page {
+    struct job job;
+    struct reader *reader;
+    struct arena arena;
+    struct thread thread;
+    bool found;
+    const char *reset; /* why the cursor was no good */
+    int64_t after;
+    struct fact_list facts;
+};
+
+static enum err place_cursor(struct page *page, struct db *db)
+{
+    const struct feed_start *start = &page->reader->start;
+    int64_t last = page->thread.last_seq, first = 1;
+    struct run run;
+    if (start->bad_cursor)
+        page->reset = "unknown";
+    else if (start->has_cursor && start->after > (uint64_t)last)
+        page->reset = "future";
+    if (page->reset) {
+        page->after = last;
+        return OK;
+    }
+    if (!start->has_cursor) {
+        enum err e = start->run_id.len
+                         ? run_find(db, &page->arena, page->thread.id, start->run_id, &run)
+                         : run_newest(db, &page->arena, page->thread.id, &run);
+        page->after = e ? (start->run_id.len ? 0 : last) : run.start_seq;
+        return e == ERR_NOT_FOUND ? OK : e;
+    }
+    enum err e = facts_first(db, page->thread.id, &first);
+    if (e) return e;
+    page->after = (int64_t)start->after;
+    if (page->after + 1 < first) {
+        page->reset = "trimmed";
+        page->after = last;
+    }
+    return OK;
+}
+
+static enum err page_run(struct job *job, struct db *db)
+{
+    struct page *page = (struct page *)(void *)job;
+    struct reader *reader = page->reader;
+    enum err e = thread_find(db, &page->arena, str_c(reader->owner), str_c(reader->thread_id),
+                             &page->thread);
+    page->found = e == OK;
+    if (e) return e == ERR_NOT_FOUND ? OK : e;
+    page->after = reader->seq;
+    if (!reader->placed) e = place_cursor(page, db);
+    if (e) return e;
+    return facts_after(db, &page->arena, page->thread.id, page->after, FEED_PAGE_FACTS,
+                       &page->facts);
+}
+
+static void send_page(struct reader *reader, const struct page *page)
+{
+    struct buf out;
+    str thread_id = str_c(reader->thread_id);
+    buf_init(&out, FEED_FRAME_BYTES_MAX);
+    if (page->reset) {
+        native_reset(&out, thread_id, page->reset, page->after, clock_wall(&clock_system));
+        (void)sse_send(reader->stream, buf_str(&out));
+    }
+    for (size_t i = 0; i < page->facts.count && reader->stream; i++) {
+        buf_clear(&out);
+        native_cold(&out, thread_id, &page->facts.facts[i]);
+        if (out.full || !sse_send(reader->stream, buf_str(&out)))
+            break; /* goes on after on_drain */
+        reader->seq = page->facts.facts[i].seq;
+    }
+    buf_done(&out);
+}
+
+/* A page has come: send it, then follow, read on, or wait until the reader has taken it. */
+static void take_page(struct reader *reader, const struct page *page)
+{
+    bool first = !reader->feed;
+    if (first) {
+        reader->feed = feed_get(reader->feeds, page->thread.id, str_c(reader->thread_id));
+        reader->feed->readers++;
+    }
+    reader->placed = true;
+    reader->seq = page->after;
+    reader->page_full = false;
+    send_page(reader, page);
+    if (!reader->stream) return; /* broke while writing */
+    const struct fact_list *facts = &page->facts;
+    bool sent = facts->count == 0 || reader->seq == facts->facts[facts->count - 1].seq;
+    reader->page_full = facts->more || !sent;
+    /* What was committed between this read and the start of the feed was on the bus for nobody:
+     * after a first page there is always a second. */
+    bool complete = !first && !reader->page_full && reader->feed->last_seq <= reader->seq;
+    if (complete)
+        reader_follow(reader);
+    else if (!reader->page_full || sse_drained(reader->stream))
+        reader_read(reader);
+}
+
+static void page_done(struct job *job, enum err e)
+{
+    struct page *page = (struct page *)(void *)job;
+    struct reader *reader = page->reader;
+    reader->reading = false;
+    if (!reader->stream) {
+        reader_free(reader);
+    } else if (e) {
+        log_warn("feed.read", LOG_CSTR("reason", err_title(e)));
+        reader_end(reader);
+    } else if (!page->found) {
+        reader->state = READER_WAITING;
+    } else {
+        take_page(reader, page);
+    }
+    arena_done(&page->arena);
+    free(page);
+}
+
+static void reader_read(struct reader *reader)
+{
+    if (reader->reading) return;
+    struct page *page = calloc(1, sizeof *page);
+    if (!page) abort();
+    arena_init(&page->arena);
+    page->job = (struct job){.run = page_run, .done = page_done};
+    page->reader = reader;
+    reader->reading = true;
+    reader->state = READER_CATCHING;
+    store_read(reader->feeds->server->store, &page->job);
+}
+
+/* ---- what others call ---- */
+
+struct feeds *feeds_new(struct server *server)
+{
+    struct feeds *feeds = calloc(1, sizeof *feeds);
+    if (!feeds) abort();
+    feeds->server = server;
+    map_init(&feeds->feeds, FEEDS_MAX);
+    return feeds;
+}
+
+void feeds_free(struct feeds *feeds)
+{
+    if (!feeds) return;
+    assert(!feeds->readers);
+    map_done(&feeds->feeds);
+    free(feeds);
+}
+
+void feeds_open(struct feeds *feeds, struct exchange *x, str thread_id,
+                const struct feed_start *start)
+{
+    struct reader *reader = calloc(1, sizeof *reader);
+    if (!reader) abort();
+    reader->feeds = feeds;
+    reader->owner = copy(x->who.user);
+    reader->thread_id = copy(thread_id);
+    reader->key_id = copy(x->who.key_id);
+    memcpy(reader->session, x->who.session, HASH_BYTES);
+    reader->start = *start;
+    reader->start.run_id = (str){copy(start->run_id), start->run_id.len};
+    reader->next = feeds->readers;
+    if (reader->next) reader->next->prev = reader;
+    feeds->readers = reader;
+    feeds->count++;
+    reader->stream = sse_open(x->request, NULL, 0, &reader_ops, reader);
+    if (reader->stream)
+        reader_read(reader);
+    else
+        reader_free(reader);
+}
+
+void feeds_created(struct feeds *feeds, const struct thread *thread)
+{
+    for (struct reader *reader = feeds->readers; reader; reader = reader->next)
+        if (reader->state == READER_WAITING && str_eq(str_c(reader->owner), thread->owner) &&
+            str_eq(str_c(reader->thread_id), thread->thread_id))
+            reader_read(reader);
+}
+
+/* End those that match. */
+static void end_where(struct feeds *feeds, bool (*match)(const struct reader *, const void *),
+                      const void *arg)
+{
+    for (struct reader *reader = feeds->readers, *next; reader; reader = next) {
+        next = reader->next;
+        if (reader->stream && match(reader, arg)) reader_end(reader);
+    }
+}
+
+static bool of_thread(const struct reader *reader, const void *thread)
+{
+    return reader->feed && reader->feed->thread == *(const int64_t *)thread;
+}
+
+static bool of_key(const struct reader *reader, const void *key_id)
+{
+    return str_eq(str_c(reader->key_id), *(const str *)key_id);
+}
+
+static bool of_session(const struct reader *reader, const void *hash)
+{
+    return memcmp(reader->session, hash, HASH_BYTES) == 0;
+}
+
+void feeds_deleted(struct feeds *feeds, int64_t thread)
+{
+    end_where(feeds, of_thread, &thread);
+}
+
+void feeds_end_key(struct feeds *feeds, str key_id)
+{
+    end_where(feeds, of_key, &key_id);
+}
+
+void feeds_end_session(struct feeds *feeds, const unsigned char hash[static HASH_BYTES])
+{
+    end_where(feeds, of_session, hash);
+}
+
+size_t feeds_streams(const struct feeds *feeds)
+{
+    return feeds->count;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * History by pages, and event streams.
+ */
+#include "agent/facts.h"
+#include "app/exchange.h"
+#include "app/feed.h"
+#include "app/handlers.h"
+#include "app/query.h"
+#include "app/server.h"
+#include "base/id.h"
+#include "base/limits.h"
+#include "store/store.h"
+
+/* ---- history ---- */
+
+struct history {
+    struct job job;
+    struct exchange *x;
+    str thread_id;
+    size_t limit;
+    uint64_t before, after;
+    msec before_time; /* if before is a date; else -1 */
+    struct thread thread;
+    struct message_list list;
+};
+
+static enum err history_run(struct job *job, struct db *db)
+{
+    struct history *h = (struct history *)(void *)job;
+    struct arena *arena = exchange_arena(h->x);
+    enum err e = thread_find(db, arena, h->x->who.user, h->thread_id, &h->thread);
+    if (e) return e;
+    int64_t before = (int64_t)h->before;
+    if (h->before_time >= 0) e = message_place(db, h->thread.id, h->before_time, &before);
+    if (e) return e;
+    return message_page(db, arena, h->thread.id, before, (int64_t)h->after, h->limit, &h->list);
+}
+
+static void history_done(struct job *job, enum err e)
+{
+    struct history *h = (struct history *)(void *)job;
+    if (e) {
+        exchange_error(h->x, e, NULL);
+        return;
+    }
+    struct buf out, row;
+    struct json_writer w;
+    buf_init(&out, HTTP_ANSWER_BYTES_MAX / 2);
+    buf_init(&row, FEED_FRAME_BYTES_MAX);
+    json_write_begin(&w, &out);
+    json_object(&w);
+    json_key(&w, STR("messages"));
+    json_array(&w);
+    for (size_t i = 0; i < h->list.count; i++) {
+        buf_clear(&row);
+        message_write(&row, &h->list.messages[i]);
+        json_raw(&w, buf_str(&row));
+    }
+    json_array_end(&w);
+    json_key(&w, STR("hasMore"));
+    json_bool(&w, h->list.more);
+    bool older = h->list.count && (h->after ? true : h->list.more);
+    if (older) {
+        json_key(&w, STR("before"));
+        json_number_i64(&w, h->list.messages[0].seq);
+    }
+    json_key(&w, STR("openInteractions"));
+    json_raw(&w, STR("[]"));
+    json_key(&w, STR("seq"));
+    json_number_i64(&w, h->thread.last_seq);
+    json_object_end(&w);
+    if (out.full)
+        exchange_error(h->x, ERR_TOO_LARGE, NULL);
+    else
+        exchange_json(h->x, 200, buf_str(&out));
+    buf_done(&row);
+    buf_done(&out);
+}
+
+static enum err parse_before(struct history *h, struct exchange *x, struct fault *reterr)
+{
+    str text;
+    h->before_time = -1;
+    enum err e = query_text(x, "before", &text, reterr);
+    if (e || !text.p) return e;
+    if (str_to_u64(text, &h->before) == OK && h->before <= INT64_MAX) return OK;
+    if (clock_parse(text, &h->before_time) == OK && h->before_time >= 0) return OK;
+    return fault_field(reterr, ERR_INVALID_FIELD, "before",
+                       "before must be a cursor or an ISO date");
+}
+
+static void history_start(struct exchange *x, str thread_id)
+{
+    struct history *h = ARENA_NEW(exchange_arena(x), struct history);
+    struct fault why = {0};
+    h->thread_id = thread_id;
+    enum err e = parse_before(h, x, &why);
+    if (!e) e = query_number(x, "after", &h->after, &why);
+    if (!e) e = query_limit(x, &h->limit, &why);
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
+    h->job = (struct job){.run = history_run, .done = history_done};
+    h->x = x;
+    store_read(x->server->store, &h->job);
+}
+
+void handle_history(struct exchange *x)
+{
+    struct fault why = {0};
+    str thread_id;
+    enum err e = query_text(x, "threadId", &thread_id, &why);
+    if (!e && !thread_id.len)
+        e = fault_field(&why, ERR_INVALID_FIELD, "threadId", "threadId is missing");
+    if (e)
+        exchange_error(x, e, &why);
+    else
+        history_start(x, thread_id);
+}
+
+void handle_run_history(struct exchange *x)
+{
+    history_start(x, x->params[0]);
+}
+
+/* ---- events ---- */
+
+static bool accepts_stream(str accept)
+{
+    return !accept.len || str_find(accept, STR("text/event-stream")) >= 0 ||
+           str_find(accept, STR("text/*")) >= 0 || str_find(accept, STR("*/*")) >= 0;
+}
+
+/* Last-Event-ID is the browser's own word after a cut, so it wins over ?after=. */
+static enum err parse_start(struct exchange *x, struct feed_start *start, struct fault *reterr)
+{
+    str after;
+    enum err e = query_text(x, "after", &after, reterr);
+    if (!e) e = query_text(x, "runId", &start->run_id, reterr);
+    if (e) return e;
+    str last = http_head_get(x->request->head, STR("Last-Event-ID"));
+    str cursor = last.len ? last : after;
+    if (!cursor.p) return OK;
+    start->has_cursor = true;
+    start->bad_cursor = str_to_u64(cursor, &start->after) != OK;
+    return OK;
+}
+
+void handle_events(struct exchange *x)
+{
+    struct fault why = {0};
+    struct feed_start start = {0};
+    str format;
+    enum err e = query_text(x, "format", &format, &why);
+    if (!e && format.p && str_eq(format, STR("ag-ui")))
+        e = fault(&why, ERR_NOT_ACCEPTABLE, "the AG-UI form is not built yet");
+    else if (!e && format.p && !str_eq(format, STR("native")))
+        e = fault_field(&why, ERR_INVALID_FIELD, "format", "format must be native");
+    if (!e && !accepts_stream(http_head_get(x->request->head, STR("Accept"))))
+        e = fault(&why, ERR_NOT_ACCEPTABLE, "this is text/event-stream");
+    if (!e && !id_valid(x->params[0])) e = ERR_NOT_FOUND;
+    if (!e) e = parse_start(x, &start, &why);
+    if (e)
+        exchange_error(x, e, why.text[0] ? &why : NULL);
+    else
+        feeds_open(x->server->feeds, x, x->params[0], &start);
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs: start, look, cancel, and the queue of a busy thread.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/begin.h"
+#include "app/change.h"
+#include "app/feed.h"
+#include "app/handlers.h"
+#include "app/run_input.h"
+#include "app/say.h"
+#include "app/server.h"
+#include "base/limits.h"
+
+/* What a change of a thread tells the loop once it is committed. */
+struct thread_change {
+    struct change change;
+    struct thread thread;
+    struct fact *facts;
+    size_t fact_count;
+    bool wake, cancel, created;
+};
+
+static void tell(struct change *change)
+{
+    struct thread_change *tc = (struct thread_change *)(void *)change;
+    struct server *server = change->x->server;
+    if (tc->created) feeds_created(server->feeds, &tc->thread);
+    bus_facts(server->bus, tc->thread.id, tc->facts, tc->fact_count);
+    if (tc->cancel) runs_cancel(server->runs, tc->thread.id);
+    if (tc->wake) runs_wake(server->runs, tc->thread.id);
+}
+
+static str new_id(struct arena *arena, const char *prefix)
+{
+    char id[ID_BYTES];
+    id_random(id);
+    return arena_printf(arena, "%s%s", prefix, id);
+}
+
+/* ---- POST /runs ---- */
+
+struct post_run {
+    struct thread_change tc;
+    struct run_input input;
+    bool own_run_id; /* the client gave none: nothing to repeat */
+    str run_id, task_id, thread_id;
+    unsigned char hash[HASH_BYTES];
+};
+
+/* The same runId: the same answer, or a refusal. ERR_NOT_FOUND: it is new. */
+static enum err repeated(struct post_run *post, struct db *db)
+{
+    struct change *change = &post->tc.change;
+    struct accepted known;
+    if (post->own_run_id) return ERR_NOT_FOUND;
+    enum err e = accepted_find(db, change_arena(change), post->tc.thread.id, post->run_id, &known);
+    if (e) return e;
+    if (memcmp(known.hash, post->hash, HASH_BYTES) != 0)
+        return fault_field(&change->why, ERR_IDEMPOTENCY_MISMATCH, "runId",
+                           "this runId was used for another request on this thread");
+    change->repeated = true;
+    change->status = 202;
+    change->body = known.answer;
+    return OK;
+}
+
+/* {"run_id","task_id", ...what the client may say} */
+static str with_run(struct arena *arena, str metadata, const struct post_run *post)
+{
+    bool more = metadata.len > 2; /* not just {} */
+    return arena_printf(arena, "{\"run_id\":\"%.*s\",\"task_id\":\"%.*s\"%s%.*s",
+                        STR_ARG(post->run_id), STR_ARG(post->task_id), more ? "," : "",
+                        STR_ARG(str_drop(metadata, 1)));
+}
+
+/* Messages that the thread does not have yet, each with an id. */
+static enum err new_messages(struct post_run *post, struct db *db, struct message **ret_messages,
+                             size_t *ret_count)
+{
+    struct change *change = &post->tc.change;
+    struct arena *arena = change_arena(change);
+    const struct run_input *input = &post->input;
+    struct message *messages = arena_array(arena, input->message_count + 1, sizeof *messages);
+    size_t count = 0;
+    for (size_t i = 0; i < input->message_count; i++) {
+        struct message message = input->messages[i];
+        bool known = false;
+        enum err e = message.id.len && !post->tc.created
+                         ? message_exists(db, post->tc.thread.id, message.id, &known)
+                         : OK;
+        if (e) return e;
+        if (known) continue;
+        for (size_t j = 0; j < count; j++) /* the same id twice in one request is one message */
+            known = known || (message.id.len && str_eq(messages[j].id, message.id));
+        if (known) continue;
+        if (!message.id.len) message.id = new_id(arena, "msg_");
+        message.run_id = post->run_id;
+        message.created = change->now;
+        message.metadata = with_run(arena, message.metadata, post);
+        messages[count++] = message;
+    }
+    if (!count)
+        return fault_field(&change->why, ERR_INVALID_FIELD, "messages",
+                           "there is no new user message");
+    *ret_messages = messages;
+    *ret_count = count;
+    return OK;
+}
+
+static enum err find_or_add_thread(struct post_run *post, struct db *db)
+{
+    struct change *change = &post->tc.change;
+    struct arena *arena = change_arena(change);
+    struct thread *thread = &post->tc.thread;
+    const struct run_input *input = &post->input;
+    post->tc.created = false;
+    enum err e = thread_find(db, arena, change->x->who.user, post->thread_id, thread);
+    if (e != ERR_NOT_FOUND) return e;
+    str first = input->message_count ? input->messages[0].plain : STR_EMPTY;
+    post->tc.created = true;
+    *thread = (struct thread){.owner = change->x->who.user,
+                              .thread_id = post->thread_id,
+                              .title = title_from(arena, first),
+                              .agent = change->x->server->agent.name,
+                              .created = change->now,
+                              .updated = change->now};
+    return thread_add(db, thread);
+}
+
+static str answer_json(struct post_run *post, int64_t seq)
+{
+    struct change *change = &post->tc.change;
+    str prefix = change->x->server->config->public_url.prefix;
+    return arena_printf(
+        change_arena(change),
+        "{\"taskId\":\"%.*s\",\"threadId\":\"%.*s\",\"runId\":\"%.*s\",\"created\":%s,\"seq\":%lld,"
+        "\"eventsUrl\":\"%.*s/api/v1/agent/runs/%.*s/events?after=%lld\"}",
+        STR_ARG(post->task_id), STR_ARG(post->thread_id), STR_ARG(post->run_id),
+        post->tc.created ? "true" : "false", (long long)seq, STR_ARG(prefix),
+        STR_ARG(post->thread_id), (long long)seq);
+}
+
+/* The thread is busy: the message waits its turn, as fact run.queued. */
+static enum err enqueue(struct post_run *post, struct db *db, struct run *run,
+                        const struct message *messages, size_t count)
+{
+    struct change *change = &post->tc.change;
+    struct arena *arena = change_arena(change);
+    struct buf queued;
+    buf_init(&queued, 2 * RUN_INPUT_BYTES_MAX);
+    queued_write(&queued, messages, count);
+    run->queued = arena_str(arena, buf_str(&queued));
+    buf_done(&queued);
+    run->status = RUN_QUEUED;
+    enum err e = run_add(db, run);
+    if (e) return e;
+
+    struct fact *fact = ARENA_NEW(arena, struct fact);
+    struct buf data;
+    struct json_writer w;
+    buf_init(&data, 2 * RUN_INPUT_BYTES_MAX);
+    json_write_begin(&w, &data);
+    json_object(&w);
+    json_member(&w, STR("taskId"), run->task_id);
+    json_key(&w, STR("n"));
+    json_number_i64(&w, run->start_seq + 1);
+    json_key(&w, STR("message"));
+    struct buf row;
+    buf_init(&row, 2 * RUN_INPUT_BYTES_MAX);
+    message_write(&row, &messages[count - 1]);
+    json_raw(&w, buf_str(&row));
+    json_object_end(&w);
+    *fact = (struct fact){.type = "run.queued",
+                          .run_id = run->run_id,
+                          .at = change->now,
+                          .data = arena_str(arena, buf_str(&data))};
+    buf_done(&row);
+    buf_done(&data);
+    post->tc.facts = fact;
+    post->tc.fact_count = 1;
+    return facts_append(db, run->thread, fact, 1, change->now);
+}
+
+static enum err begin_now(struct post_run *post, struct db *db, struct run *run,
+                          const struct message *messages, size_t count)
+{
+    struct change *change = &post->tc.change;
+    struct server *server = change->x->server;
+    struct begin begin = {&server->agent, server->epoch, change->x->who.user, post->thread_id,
+                          change->now};
+    struct begun begun;
+    run->status = RUN_RUNNING;
+    enum err e = run_add(db, run);
+    if (!e) e = run_begin(db, change_arena(change), &begin, run, messages, count, &begun);
+    if (e) return e;
+    post->tc.facts = begun.facts;
+    post->tc.fact_count = begun.fact_count;
+    post->tc.wake = true;
+    return OK;
+}
+
+/* Somebody is at work on the thread: what the agent's policy says. */
+static enum err begin_busy(struct post_run *post, struct db *db, struct run *current,
+                           struct run *run, const struct message *messages, size_t count)
+{
+    struct change *change = &post->tc.change;
+    enum busy policy = change->x->server->agent.busy;
+    if (policy == BUSY_REJECT)
+        return fault(&change->why, ERR_BUSY, "a run is under way on this thread");
+    enum err e = enqueue(post, db, run, messages, count);
+    if (e || policy != BUSY_INTERRUPT || current->status != RUN_RUNNING) return e;
+    current->status = RUN_CANCELLING;
+    post->tc.cancel = true;
+    return run_update(db, current);
+}
+
+static enum err post_apply(struct change *change, struct db *db)
+{
+    struct post_run *post = (struct post_run *)(void *)change;
+    struct server *server = change->x->server;
+    post->tc.wake = post->tc.cancel = false;
+    enum err e = find_or_add_thread(post, db);
+    if (e) return e;
+    e = repeated(post, db);
+    if (e != ERR_NOT_FOUND) return e;
+    struct message *messages;
+    size_t count;
+    e = new_messages(post, db, &messages, &count);
+    if (e) return e;
+
+    int64_t seq = post->tc.thread.last_seq;
+    struct run current, run = {.thread = post->tc.thread.id,
+                               .run_id = post->run_id,
+                               .agent = server->agent.name,
+                               .model = str_c(server->agent.model.name),
+                               .task_id = post->task_id,
+                               .input = post->input.leg,
+                               .start_seq = seq,
+                               .created = change->now};
+    e = run_current(db, change_arena(change), run.thread, &current);
+    bool idle = e == ERR_NOT_FOUND;
+    if (idle)
+        e = run_next(db, change_arena(change), run.thread, &current); /* others wait already */
+    if (e == ERR_NOT_FOUND)
+        e = begin_now(post, db, &run, messages, count);
+    else if (!e)
+        e = begin_busy(post, db, &current, &run, messages, count);
+    if (e) return e;
+
+    change->status = 202;
+    change->body = answer_json(post, seq);
+    struct accepted accepted = {.answer = change->body};
+    memcpy(accepted.hash, post->hash, HASH_BYTES);
+    return accepted_add(db, run.thread, run.run_id, &accepted, change->now);
+}
+
+static bool wants_stream(const struct http_head *head)
+{
+    return str_find(http_head_get(head, STR("Accept")), STR("text/event-stream")) >= 0;
+}
+
+void handle_run_post(struct exchange *x)
+{
+    struct post_run *post = ARENA_NEW(exchange_arena(x), struct post_run);
+    struct arena *arena = exchange_arena(x);
+    struct fault why = {0};
+    enum err e = run_input_parse(arena, x->body, &post->input, &why);
+    if (!e && wants_stream(x->request->head))
+        e = fault(&why, ERR_NOT_ACCEPTABLE,
+                  "this form is not built yet; follow the eventsUrl of the answer");
+    if (!e && post->input.agent.len && !str_eq(post->input.agent, x->server->agent.name))
+        e = fault_field(&why, ERR_INVALID_FIELD, "agent", "there is no agent \"%s\"",
+                        say(post->input.agent).text);
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
+    post->own_run_id = !post->input.run_id.len;
+    post->thread_id = post->input.thread_id.len ? post->input.thread_id : new_id(arena, "thr_");
+    post->run_id = post->own_run_id ? new_id(arena, "run_") : post->input.run_id;
+    post->task_id = new_id(arena, "task_");
+    crypto_sha256(x->request->body, post->hash);
+    post->tc.change.apply = post_apply;
+    post->tc.change.after = tell;
+    change_start(&post->tc.change, x);
+}
+
+/* ---- POST /runs/{threadId}/cancel ---- */
+
+struct cancel_run {
+    struct thread_change tc;
+    str run_id;
+    bool queue;
+};
+
+static str finished_cancelled(struct arena *arena)
+{
+    (void)arena;
+    return STR(
+        "{\"outcome\":\"cancelled\",\"usage\":{\"inputTokens\":0,\"outputTokens\":0,\"cost\":0,"
+        "\"currency\":\"USD\"}}");
+}
+
+/* A queued run that will never start. */
+static enum err drop_queued(struct thread_change *tc, struct db *db, struct run *run)
+{
+    struct arena *arena = change_arena(&tc->change);
+    run->status = RUN_CANCELLED;
+    run->ended = tc->change.now;
+    run->queued = STR_EMPTY;
+    enum err e = run_update(db, run);
+    if (e) return e;
+    struct fact *facts = arena_array(arena, tc->fact_count + 1, sizeof *facts);
+    for (size_t i = 0; i < tc->fact_count; i++) facts[i] = tc->facts[i];
+    facts[tc->fact_count] = (struct fact){.type = "run.finished",
+                                          .run_id = run->run_id,
+                                          .at = tc->change.now,
+                                          .data = finished_cancelled(arena)};
+    tc->facts = facts;
+    return facts_append(db, run->thread, &facts[tc->fact_count++], 1, tc->change.now);
+}
+
+static enum err cancel_apply(struct change *change, struct db *db)
+{
+    struct cancel_run *cancel = (struct cancel_run *)(void *)change;
+    struct thread_change *tc = &cancel->tc;
+    struct arena *arena = change_arena(change);
+    tc->fact_count = 0;
+    tc->cancel = false;
+    enum err e = thread_find(db, arena, change->x->who.user, change->x->params[0], &tc->thread);
+    if (e) return e;
+    struct run current = {0};
+    struct run_list queue = {0};
+    e = run_current(db, arena, tc->thread.id, &current);
+    bool none = e == ERR_NOT_FOUND;
+    if (e && !none) return e;
+    if (cancel->queue) e = run_queue(db, arena, tc->thread.id, &queue);
+    if (e && !none) return e;
+    bool other = cancel->run_id.len && !str_eq(cancel->run_id, current.run_id);
+    if ((none && !queue.count) || other)
+        return fault(&change->why, ERR_NOT_CURRENT,
+                     "this run is not the current one of the thread");
+    for (size_t i = 0; i < queue.count; i++) {
+        e = drop_queued(tc, db, &queue.runs[i]);
+        if (e) return e;
+    }
+    change->status = 202;
+    change->body =
+        arena_printf(arena, "{\"threadId\":\"%.*s\",\"runId\":\"%.*s\",\"status\":\"%s\"}",
+                     STR_ARG(tc->thread.thread_id), STR_ARG(current.run_id),
+                     none ? "cancelled" : "cancelling");
+    if (none || current.status == RUN_CANCELLING) return OK;
+    tc->cancel = true;
+    current.status = RUN_CANCELLING;
+    return run_update(db, &current);
+}
+
+void handle_run_cancel(struct exchange *x)
+{
+    static const char *const known[] = {"runId", "queue", NULL};
+    struct cancel_run *cancel = ARENA_NEW(exchange_arena(x), struct cancel_run);
+    const struct json *run_id = json_get(x->body, STR("runId")),
+                      *queue = json_get(x->body, STR("queue"));
+    struct fault why = {0};
+    enum err e = x->body ? exchange_known(x->body, known, &why) : OK;
+    if (!e && run_id && run_id->type != JSON_STRING)
+        e = fault_field(&why, ERR_INVALID_FIELD, "runId", "runId must be a string");
+    if (!e && queue && queue->type != JSON_TRUE && queue->type != JSON_FALSE)
+        e = fault_field(&why, ERR_INVALID_FIELD, "queue", "queue must be true or false");
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
+    cancel->run_id = json_text(run_id);
+    cancel->queue = queue && queue->type == JSON_TRUE;
+    cancel->tc.change.apply = cancel_apply;
+    cancel->tc.change.after = tell;
+    change_start(&cancel->tc.change, x);
+}
+
+/* ---- DELETE /runs/{threadId}/queue/{n} ---- */
+
+struct drop {
+    struct thread_change tc;
+    uint64_t n;
+};
+
+static enum err drop_apply(struct change *change, struct db *db)
+{
+    struct drop *drop = (struct drop *)(void *)change;
+    struct arena *arena = change_arena(change);
+    drop->tc.fact_count = 0;
+    enum err e =
+        thread_find(db, arena, change->x->who.user, change->x->params[0], &drop->tc.thread);
+    if (e) return e;
+    struct run_list queue;
+    e = run_queue(db, arena, drop->tc.thread.id, &queue);
+    if (e) return e;
+    change->status = 204;
+    for (size_t i = 0; i < queue.count; i++)
+        if ((uint64_t)queue.runs[i].start_seq + 1 == drop->n)
+            return drop_queued(&drop->tc, db, &queue.runs[i]);
+    return ERR_NOT_FOUND;
+}
+
+void handle_queue_delete(struct exchange *x)
+{
+    struct drop *drop = ARENA_NEW(exchange_arena(x), struct drop);
+    if (str_to_u64(x->params[1], &drop->n)) {
+        exchange_error(x, ERR_NOT_FOUND, NULL);
+        return;
+    }
+    drop->tc.change.apply = drop_apply;
+    drop->tc.change.after = tell;
+    change_start(&drop->tc.change, x);
+}
+
+/* ---- GET /runs/{threadId} ---- */
+
+struct get_run {
+    struct job job;
+    struct exchange *x;
+    struct thread thread;
+    struct run run;
+    struct run_list queue;
+    str phase, step;
+};
+
+static enum err get_run_run(struct job *job, struct db *db)
+{
+    struct get_run *get = (struct get_run *)(void *)job;
+    struct exchange *x = get->x;
+    struct arena *arena = exchange_arena(x);
+    enum err e = thread_find(db, arena, x->who.user, x->params[0], &get->thread);
+    if (e) return e;
+    e = run_current(db, arena, get->thread.id, &get->run);
+    if (e == ERR_NOT_FOUND) e = run_newest(db, arena, get->thread.id, &get->run);
+    if (!e) e = run_queue(db, arena, get->thread.id, &get->queue);
+    if (e) return e;
+    int64_t version;
+    str bytes;
+    struct state state;
+    if (snapshot_load(db, arena, get->run.id, &version, &bytes) == OK &&
+        state_parse(arena, bytes, &state, NULL) == OK) {
+        get->phase = str_c(phase_name(state.phase));
+        get->step = str_c(stage_name(state.stage));
+    }
+    return OK;
+}
+
+static void put_queue(struct json_writer *w, const struct run_list *queue)
+{
+    json_key(w, STR("queue"));
+    json_array(w);
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct run *run = &queue->runs[i];
+        json_object(w);
+        json_key(w, STR("n"));
+        json_number_i64(w, run->start_seq + 1);
+        json_member(w, STR("runId"), run->run_id);
+        json_member(w, STR("taskId"), run->task_id);
+        json_key(w, STR("messages"));
+        json_raw(w, run->queued.len ? run->queued : STR("[]"));
+        json_object_end(w);
+    }
+    json_array_end(w);
+}
+
+static void get_run_done(struct job *job, enum err e)
+{
+    struct get_run *get = (struct get_run *)(void *)job;
+    if (e) {
+        exchange_error(get->x, e, NULL);
+        return;
+    }
+    struct buf out;
+    struct json_writer w;
+    buf_init(&out, HTTP_ANSWER_BYTES_MAX / 2);
+    json_write_begin(&w, &out);
+    json_object(&w);
+    json_member(&w, STR("threadId"), get->thread.thread_id);
+    json_member(&w, STR("runId"), get->run.run_id);
+    json_member(&w, STR("taskId"), get->run.task_id);
+    json_member(&w, STR("status"), str_c(run_status_name(get->run.status)));
+    if (get->phase.len) json_member(&w, STR("phase"), get->phase);
+    if (get->step.len) json_member(&w, STR("step"), get->step);
+    json_member(&w, STR("agent"), get->run.agent);
+    json_member(&w, STR("model"), get->run.model);
+    json_key(&w, STR("interactions"));
+    json_raw(&w, STR("[]"));
+    put_queue(&w, &get->queue);
+    json_key(&w, STR("usage"));
+    json_object(&w);
+    json_key(&w, STR("inputTokens"));
+    json_number_u64(&w, get->run.input_tokens);
+    json_key(&w, STR("outputTokens"));
+    json_number_u64(&w, get->run.output_tokens);
+    json_key(&w, STR("cost"));
+    json_number_u64(&w, 0);
+    json_member(&w, STR("currency"), STR("USD"));
+    json_object_end(&w);
+    json_object_end(&w);
+    exchange_json(get->x, 200, buf_str(&out));
+    buf_done(&out);
+}
+
+void handle_run_get(struct exchange *x)
+{
+    struct get_run *get = ARENA_NEW(exchange_arena(x), struct get_run);
+    get->job = (struct job){.run = get_run_run, .done = get_run_done};
+    get->x = x;
+    store_read(x->server->store, &get->job);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads: list and search, look, rename, delete, export.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/run.h"
+#include "app/change.h"
+#include "app/feed.h"
+#include "app/handlers.h"
+#include "app/query.h"
+#include "app/server.h"
+#include "base/limits.h"
+
+static void put_time(struct json_writer *w, str name, msec time)
+{
+    char text[RFC3339_BYTES];
+    clock_rfc3339(time, text);
+    json_member(w, name, str_c(text));
+}
+
+static void put_thread(struct json_writer *w, const struct thread *thread)
+{
+    json_object(w);
+    json_member(w, STR("threadId"), thread->thread_id);
+    json_member(w, STR("title"), thread->title);
+    json_member(w, STR("agent"), thread->agent);
+    json_key(w, STR("seq"));
+    json_number_i64(w, thread->last_seq);
+    put_time(w, STR("createdAt"), thread->created);
+    put_time(w, STR("updatedAt"), thread->updated);
+    json_object_end(w);
+}
+
+static str thread_json(struct arena *arena, const struct thread *thread)
+{
+    struct buf out;
+    struct json_writer w;
+    buf_init(&out, 64 * 1024);
+    json_write_begin(&w, &out);
+    put_thread(&w, thread);
+    str copy = arena_str(arena, buf_str(&out));
+    buf_done(&out);
+    return copy;
+}
+
+/* ---- GET /threads ---- */
+
+struct list_threads {
+    struct job job;
+    struct exchange *x;
+    str query;
+    uint64_t after_updated, after_id;
+    size_t limit;
+    struct thread_list list;
+};
+
+static enum err list_run(struct job *job, struct db *db)
+{
+    struct list_threads *list = (struct list_threads *)(void *)job;
+    return thread_page(db, exchange_arena(list->x), list->x->who.user, list->query,
+                       (msec)list->after_updated, (int64_t)list->after_id, list->limit,
+                       &list->list);
+}
+
+static void list_done(struct job *job, enum err e)
+{
+    struct list_threads *list = (struct list_threads *)(void *)job;
+    if (e) {
+        exchange_error(list->x, e, NULL);
+        return;
+    }
+    struct buf out;
+    struct json_writer w;
+    buf_init(&out, HTTP_ANSWER_BYTES_MAX / 2);
+    json_write_begin(&w, &out);
+    json_object(&w);
+    json_key(&w, STR("threads"));
+    json_array(&w);
+    for (size_t i = 0; i < list->list.count; i++) put_thread(&w, &list->list.threads[i]);
+    json_array_end(&w);
+    if (list->list.more) {
+        const struct thread *last = &list->list.threads[list->list.count - 1];
+        char cursor[48];
+        snprintf(cursor, sizeof cursor, "%lld-%lld", (long long)last->updated, (long long)last->id);
+        json_member(&w, STR("next"), str_c(cursor));
+    }
+    json_object_end(&w);
+    exchange_json(list->x, 200, buf_str(&out));
+    buf_done(&out);
+}
+
+/* "<updated>-<id>" of the last row seen. */
+static enum err parse_cursor(str text, uint64_t *ret_updated, uint64_t *ret_id,
+                             struct fault *reterr)
+{
+    if (!text.p) return OK;
+    str rest = text;
+    uint64_t updated, id;
+    if (str_to_u64(str_split(&rest, '-'), &updated) || str_to_u64(rest, &id) ||
+        updated > INT64_MAX || id > INT64_MAX)
+        return fault_field(reterr, ERR_INVALID_FIELD, "cursor", "cursor is not one of ours");
+    *ret_updated = updated;
+    *ret_id = id;
+    return OK;
+}
+
+void handle_threads_list(struct exchange *x)
+{
+    struct list_threads *list = ARENA_NEW(exchange_arena(x), struct list_threads);
+    struct fault why = {0};
+    str cursor = {NULL, 0};
+    enum err e = query_text(x, "query", &list->query, &why);
+    if (!e) e = query_text(x, "cursor", &cursor, &why);
+    if (!e) e = parse_cursor(cursor, &list->after_updated, &list->after_id, &why);
+    if (!e) e = query_limit(x, &list->limit, &why);
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
+    list->job = (struct job){.run = list_run, .done = list_done};
+    list->x = x;
+    store_read(x->server->store, &list->job);
+}
+
+/* ---- GET /threads/{id} ---- */
+
+struct get_thread {
+    struct job job;
+    struct exchange *x;
+    struct thread thread;
+};
+
+static enum err get_run(struct job *job, struct db *db)
+{
+    struct get_thread *get = (struct get_thread *)(void *)job;
+    return thread_find(db, exchange_arena(get->x), get->x->who.user, get->x->params[0],
+                       &get->thread);
+}
+
+static void get_done(struct job *job, enum err e)
+{
+    struct get_thread *get = (struct get_thread *)(void *)job;
+    if (e)
+        exchange_error(get->x, e, NULL);
+    else
+        exchange_json(get->x, 200, thread_json(exchange_arena(get->x), &get->thread));
+}
+
+void handle_thread_get(struct exchange *x)
+{
+    struct get_thread *get = ARENA_NEW(exchange_arena(x), struct get_thread);
+    get->job = (struct job){.run = get_run, .done = get_done};
+    get->x = x;
+    store_read(x->server->store, &get->job);
+}
+
+/* ---- PATCH /threads/{id} ---- */
+
+struct rename_thread {
+    struct change change;
+    str title;
+};
+
+static enum err rename_apply(struct change *change, struct db *db)
+{
+    struct rename_thread *rename = (struct rename_thread *)(void *)change;
+    struct thread thread;
+    enum err e =
+        thread_find(db, change_arena(change), change->x->who.user, change->x->params[0], &thread);
+    if (!e) e = thread_rename(db, thread.id, rename->title, change->now);
+    if (e) return e;
+    thread.title = rename->title;
+    thread.updated = change->now;
+    change->status = 200;
+    change->body = thread_json(change_arena(change), &thread);
+    return OK;
+}
+
+void handle_thread_patch(struct exchange *x)
+{
+    static const char *const known[] = {"title", NULL};
+    struct rename_thread *rename = ARENA_NEW(exchange_arena(x), struct rename_thread);
+    struct fault why = {0};
+    enum err e = exchange_known(x->body, known, &why);
+    if (!e) e = exchange_string(x->body, "title", THREAD_TITLE_BYTES_MAX, &rename->title, &why);
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
+    rename->change.apply = rename_apply;
+    change_start(&rename->change, x);
+}
+
+/* ---- DELETE /threads/{id} ---- */
+
+struct delete_thread {
+    struct change change;
+    int64_t thread;
+};
+
+static enum err delete_apply(struct change *change, struct db *db)
+{
+    struct delete_thread *delete = (struct delete_thread *)(void *)change;
+    struct thread thread;
+    enum err e =
+        thread_find(db, change_arena(change), change->x->who.user, change->x->params[0], &thread);
+    if (e) return e;
+    delete->thread = thread.id;
+    change->status = 204;
+    return thread_delete(db, thread.id);
+}
+
+/* A run under way finds its rows gone when it commits, and stops; we only hurry it up. */
+static void delete_after(struct change *change)
+{
+    struct delete_thread *delete = (struct delete_thread *)(void *)change;
+    runs_forget(change->x->server->runs, delete->thread);
+    feeds_deleted(change->x->server->feeds, delete->thread);
+}
+
+void handle_thread_delete(struct exchange *x)
+{
+    struct delete_thread *delete = ARENA_NEW(exchange_arena(x), struct delete_thread);
+    delete->change.apply = delete_apply;
+    delete->change.after = delete_after;
+    change_start(&delete->change, x);
+}
+
+/* ---- GET /threads/{id}/export ---- */
+
+struct export
+{
+    struct job job;
+    struct exchange *x;
+    bool json;
+    struct thread thread;
+    struct buf out;
+};
+
+static void put_markdown(struct buf *out, const struct message *message)
+{
+    char time[RFC3339_BYTES];
+    clock_rfc3339(message->created, time);
+    buf_printf(out, "## %.*s · %s\n\n", STR_ARG(message->role), time);
+    buf_append(out, message->plain);
+    buf_append(out, STR("\n\n"));
+}
+
+static enum err export_messages(struct export *export, struct db *db, struct json_writer *w)
+{
+    struct message_list page = {.more = true};
+    int64_t after = 0;
+    for (bool first = true; page.more; first = false) {
+        struct arena arena;
+        arena_init(&arena);
+        /* The oldest page is the one after place 0, which `after` cannot say: ask for what follows
+         * -1. */
+        enum err e = message_page(db, &arena, export->thread.id, 0, first ? -1 : after,
+                                  LIST_LIMIT_MAX, &page);
+        for (size_t i = 0; !e && i < page.count; i++) {
+            after = page.messages[i].seq;
+            if (export->json) {
+                struct buf row;
+                buf_init(&row, FEED_FRAME_BYTES_MAX);
+                message_write(&row, &page.messages[i]);
+                json_raw(w, buf_str(&row));
+                buf_done(&row);
+            } else {
+                put_markdown(&export->out, &page.messages[i]);
+            }
+        }
+        arena_done(&arena);
+        if (e) return e;
+    }
+    return export->out.full ? ERR_TOO_LARGE : OK;
+}
+
+static enum err export_run(struct job *job, struct db *db)
+{
+    struct export *export = (struct export *)(void *)job;
+    struct exchange *x = export->x;
+    enum err e = thread_find(db, exchange_arena(x), x->who.user, x->params[0], &export->thread);
+    if (e) return e;
+    struct json_writer w;
+    if (!export->json) {
+        buf_printf(&export->out, "# %.*s\n\n", STR_ARG(export->thread.title));
+        return export_messages(export, db, NULL);
+    }
+    json_write_begin(&w, &export->out);
+    json_object(&w);
+    json_key(&w, STR("thread"));
+    put_thread(&w, &export->thread);
+    json_key(&w, STR("messages"));
+    json_array(&w);
+    e = export_messages(export, db, &w);
+    json_array_end(&w);
+    json_object_end(&w);
+    return e;
+}
+
+static void export_done(struct job *job, enum err e)
+{
+    struct export *export = (struct export *)(void *)job;
+    struct exchange *x = export->x;
+    struct buf out = export->out; /* the rest goes with the answer */
+    if (e)
+        exchange_error(x, e, NULL);
+    else {
+        const struct http_field name = {
+            STR("Content-Disposition"),
+            arena_printf(exchange_arena(x), "attachment; filename=\"%.*s.%s\"",
+                         STR_ARG(export->thread.thread_id), export->json ? "json" : "md")};
+        http_answer(x->request, &(struct http_answer){
+                                    .status = 200,
+                                    .content_type = export->json ? "application/json"
+                                                                 : "text/markdown; charset=utf-8",
+                                    .fields = &name,
+                                    .field_count = 1,
+                                    .body = buf_str(&out)});
+    }
+    buf_done(&out);
+}
+
+void handle_thread_export(struct exchange *x)
+{
+    struct export *export = ARENA_NEW(exchange_arena(x), struct export);
+    struct fault why = {0};
+    str format;
+    enum err e = query_text(x, "format", &format, &why);
+    export->json = format.p && str_eq(format, STR("json"));
+    if (!e && format.p && !export->json && !str_eq(format, STR("md")))
+        e = fault_field(&why, ERR_INVALID_FIELD, "format", "format must be md or json");
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
+    buf_init(&export->out, HTTP_ANSWER_BYTES_MAX / 2);
+    export->job = (struct job){.run = export_run, .done = export_done};
+    export->x = x;
+    store_read(x->server->store, &export->job);
+}

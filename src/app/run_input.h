@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * RunAgentInput, decoded. Pure. Unknown fields are ignored; of the messages only the trailing ones
+ * of the user count, for the client's history is never trusted over ours.
+ */
+#ifndef APP_RUN_INPUT_H
+#define APP_RUN_INPUT_H
+
+#include "base/json.h"
+#include "store/conversation.h"
+
+struct run_input {
+    str thread_id; /* the client's, if valid; else empty */
+    str run_id;    /* likewise */
+    str agent;     /* empty: the default one */
+    struct message
+        *messages; /* id, role, content, plain; oldest first; id empty if the client gave none */
+    size_t message_count;
+    str leg; /* JSON: state, tools, context, forwardedProps as given */
+};
+
+/* ERR_INVALID_FIELD names the field by its path. Everything borrows from the body or lives in the
+ * arena. */
+enum err run_input_parse(struct arena *arena, const struct json *body, struct run_input *ret_input,
+                         struct fault *reterr) MUST_USE;
+
+/* A title cut from a message: its first line, at most TITLE_CHARS_MAX characters. */
+str title_from(struct arena *arena, str plain);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of a conversation: threads, their messages and facts, runs with their legs, queue and
+ * snapshots.
+ *
+ * A thread belongs to an owner; every lookup by a client's id takes the owner with it, so a foreign
+ * id is simply not there. Facts are numbered per thread 1, 2, 3... in the transaction that makes
+ * them true. Plain blocking code for use inside a job; texts that come back live in the arena
+ * given.
+ */
+#ifndef STORE_CONVERSATION_H
+#define STORE_CONVERSATION_H
+
+#include "base/arena.h"
+#include "base/crypto.h"
+
+struct db;
+
+/* ---- threads ---- */
+
+struct thread {
+    int64_t id;           /* internal; never on the wire */
+    str owner, thread_id; /* unique together */
+    str title, agent;
+    int64_t last_seq; /* of the newest fact; 0 if none */
+    msec created, updated;
+};
+
+/* ERR_NOT_FOUND. */
+enum err thread_find(struct db *db, struct arena *arena, str owner, str thread_id,
+                     struct thread *ret_thread) MUST_USE;
+enum err thread_by_id(struct db *db, struct arena *arena, int64_t id, struct thread *ret_thread)
+    MUST_USE;
+enum err thread_add(struct db *db, struct thread *thread) MUST_USE; /* sets id */
+enum err thread_rename(struct db *db, int64_t id, str title, msec now) MUST_USE;
+enum err thread_delete(struct db *db, int64_t id) MUST_USE; /* and every row of it */
+
+/* The owner's threads, last updated first; those whose title or a message contains `query` (case
+ * does not matter), if it is not empty. Pages go on behind `after_updated`/`after_id` (0, 0 = from
+ * the start). */
+struct thread_list {
+    struct thread *threads;
+    size_t count;
+    bool more;
+};
+enum err thread_page(struct db *db, struct arena *arena, str owner, str query, msec after_updated,
+                     int64_t after_id, size_t limit, struct thread_list *ret_list) MUST_USE;
+
+/* ---- facts ---- */
+
+struct fact {
+    int64_t seq;      /* given by facts_append */
+    const char *type; /* "run.started"; points into a table of ours or into the arena */
+    str run_id;
+    msec at;
+    str data; /* a JSON object */
+};
+
+/* Number the facts and store them; threads.last_seq and updated move along. */
+enum err facts_append(struct db *db, int64_t thread, struct fact *facts, size_t count, msec now)
+    MUST_USE;
+
+struct fact_list {
+    struct fact *facts;
+    size_t count;
+    bool more;
+};
+/* Facts behind `after`, oldest first: at most `limit`, and at most about FACT_PAGE_BYTES_MAX of
+ * data. */
+enum err facts_after(struct db *db, struct arena *arena, int64_t thread, int64_t after,
+                     size_t limit, struct fact_list *ret_list) MUST_USE;
+
+/* Number of the oldest fact that is still kept, last_seq + 1 if there is none. */
+enum err facts_first(struct db *db, int64_t thread, int64_t *ret_seq) MUST_USE;
+
+/* ---- messages ---- */
+
+struct message {
+    int64_t seq; /* of the fact that added it: its place in history */
+    str id, role, run_id;
+    str content;       /* JSON: a string or an array of parts */
+    str metadata;      /* JSON object; never empty */
+    str tool_calls;    /* JSON array, or empty */
+    str usage;         /* JSON object, or empty */
+    str provider_data; /* JSON, or empty */
+    str plain;         /* the text alone, for search and titles */
+    msec created;
+};
+
+/* ERR_BUSY if the thread has this id already. */
+enum err message_add(struct db *db, int64_t thread, const struct message *message) MUST_USE;
+enum err message_exists(struct db *db, int64_t thread, str id, bool *ret_exists) MUST_USE;
+
+struct message_list {
+    struct message *messages; /* oldest first */
+    size_t count;
+    bool more; /* further ones in the direction asked for */
+};
+/* Newest page before `before` (exclusive; 0 = the end), or oldest page after `after` (if not 0). */
+enum err message_page(struct db *db, struct arena *arena, int64_t thread, int64_t before,
+                      int64_t after, size_t limit, struct message_list *ret_list) MUST_USE;
+/* Place just behind the last message created before a time: what `before=<date>` means. */
+enum err message_place(struct db *db, int64_t thread, msec before, int64_t *ret_seq) MUST_USE;
+
+/* ---- runs ---- */
+
+/* status, name on the wire, still to be worked on */
+#define RUN_STATUSES(X)                   \
+    X(RUN_QUEUED, "queued", true)         \
+    X(RUN_RUNNING, "running", true)       \
+    X(RUN_WAITING, "waiting", true)       \
+    X(RUN_CANCELLING, "cancelling", true) \
+    X(RUN_COMPLETED, "completed", false)  \
+    X(RUN_CANCELLED, "cancelled", false)  \
+    X(RUN_EXHAUSTED, "exhausted", false)  \
+    X(RUN_FAILED, "failed", false)
+
+#define RUN_STATUS_ENUM(status, name, open) status,
+enum run_status { RUN_STATUSES(RUN_STATUS_ENUM) RUN_STATUS_COUNT };
+#undef RUN_STATUS_ENUM
+
+const char *run_status_name(enum run_status status);
+bool run_status_open(enum run_status status);
+
+struct run {
+    int64_t id, thread;
+    str run_id, agent, model;
+    enum run_status status;
+    uint32_t legs;     /* so far */
+    str task_id;       /* of the newest leg */
+    str input;         /* JSON of the newest leg: state, tools, context, forwardedProps */
+    str queued;        /* the message that waits, as JSON; empty unless queued */
+    int64_t start_seq; /* the 202's seq: facts before this run */
+    uint64_t input_tokens, output_tokens;
+    msec created, ended; /* ended 0: open */
+};
+
+enum err run_add(struct db *db, struct run *run)
+    MUST_USE; /* sets id; ERR_BUSY if the thread has run_id */
+enum err run_find(struct db *db, struct arena *arena, int64_t thread, str run_id,
+                  struct run *ret_run) MUST_USE;
+/* The run that is running, waiting or cancelling; ERR_NOT_FOUND if the thread is idle. */
+enum err run_current(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
+    MUST_USE;
+/* The newest run that has started (has a leg), running or ended: where a stream without a cursor
+ * begins. */
+enum err run_newest(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
+    MUST_USE;
+/* The oldest queued one. */
+enum err run_next(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run) MUST_USE;
+struct run_list {
+    struct run *runs;
+    size_t count;
+};
+enum err run_queue(struct db *db, struct arena *arena, int64_t thread, struct run_list *ret_list)
+    MUST_USE;
+/* Every run that has to be worked on after a start: running or cancelling, and the heads of queues
+ * of idle threads. Waiting ones are not among them: they cost nothing. At most `limit`, behind
+ * `after_id`. */
+enum err run_unfinished(struct db *db, struct arena *arena, int64_t after_id, size_t limit,
+                        struct run_list *ret_list) MUST_USE;
+enum err run_update(struct db *db, const struct run *run) MUST_USE; /* all fields, by id */
+enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, msec now)
+    MUST_USE; /* a legs row */
+
+/* ---- what POST /runs answered, by run id: the same request gets the same answer ---- */
+
+struct accepted {
+    unsigned char hash[HASH_BYTES]; /* of the request */
+    str answer;                     /* body of the 202 */
+};
+enum err accepted_find(struct db *db, struct arena *arena, int64_t thread, str run_id,
+                       struct accepted *ret_accepted) MUST_USE; /* ERR_NOT_FOUND */
+enum err accepted_add(struct db *db, int64_t thread, str run_id, const struct accepted *accepted,
+                      msec now) MUST_USE;
+
+/* ---- snapshots ---- */
+
+/* The bytes carry a SHA-256; ERR_NOT_FOUND, or ERR_IO if they are damaged. */
+enum err snapshot_load(struct db *db, struct arena *arena, int64_t run, int64_t *ret_version,
+                       str *ret_bytes) MUST_USE;
+/* Replace version `version` (0: none yet) by version + 1, under the lease `epoch`. ERR_BUSY: stale.
+ */
+enum err snapshot_save(struct db *db, int64_t run, int64_t version, int64_t epoch, str bytes,
+                       const unsigned char hash[static HASH_BYTES]) MUST_USE;
+/* Remove it at the end of its run, under the same conditions; version -1: whichever it is (a damaged one). */
+enum err snapshot_delete(struct db *db, int64_t run, int64_t version, int64_t epoch) MUST_USE;
+
+/* ---- leases ---- */
+
+/* Take (or take over, if expired) a lease: a higher epoch than anybody had. ERR_BUSY if another
+ * holds it. */
+enum err lease_take(struct db *db, str name, str holder, msec now, msec until, int64_t *ret_epoch)
+    MUST_USE;
+enum err lease_renew(struct db *db, str name, str holder, int64_t epoch, msec until)
+    MUST_USE; /* ERR_BUSY: lost */
+
+/* ---- idempotency keys of a user ---- */
+
+struct remembered {
+    unsigned char hash[HASH_BYTES]; /* of method, path and body */
+    int status;
+    str body;
+    int64_t thread; /* the row goes with it, and stays while a run of it is open; 0: none */
+};
+enum err idempotency_find(struct db *db, struct arena *arena, str owner, str key,
+                          struct remembered *ret_remembered) MUST_USE; /* ERR_NOT_FOUND */
+enum err idempotency_add(struct db *db, str owner, str key, const struct remembered *remembered,
+                         msec now) MUST_USE;
+/* Remove up to IDEMPOTENCY_EXPIRE_MAX rows older than `before` whose thread has no open run. */
+enum err idempotency_expire(struct db *db, msec before, int64_t *ret_count) MUST_USE;
+
+#endif

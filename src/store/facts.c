@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table `events`: a thread's facts. threads.last_seq is the number of the newest one and moves
+ * in the same transaction, so numbers have no gaps and none is given twice; a job that fails takes
+ * its numbers back with it.
+ */
+#include "base/limits.h"
+#include "store/conversation.h"
+#include "store/sqlite.h"
+
+/* The number of the last of `count` new facts. */
+static enum err numbers_take(struct db *db, int64_t thread, size_t count, msec now,
+                             int64_t *ret_last)
+{
+    struct stmt *s = db_prepare(db, "UPDATE threads SET last_seq=last_seq+?2, updated=?3"
+                                    " WHERE id=?1 RETURNING last_seq");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, (int64_t)count);
+    stmt_bind_i64(s, 3, now);
+    bool found = stmt_step(s);
+    int64_t last = found ? stmt_i64(s, 0) : 0;
+    enum err e = stmt_run(s);
+    if (e) return e;
+    if (!found) return ERR_NOT_FOUND;
+    *ret_last = last;
+    return OK;
+}
+
+static enum err fact_put(struct db *db, int64_t thread, const struct fact *fact)
+{
+    struct stmt *s = db_prepare(db, "INSERT INTO events (thread, seq, type, run_id, at, data)"
+                                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, fact->seq);
+    stmt_bind_str(s, 3, str_c(fact->type));
+    stmt_bind_str(s, 4, fact->run_id);
+    stmt_bind_i64(s, 5, fact->at);
+    stmt_bind_str(s, 6, fact->data);
+    return stmt_run(s);
+}
+
+enum err facts_append(struct db *db, int64_t thread, struct fact *facts, size_t count, msec now)
+{
+    int64_t last = 0;
+    enum err e = numbers_take(db, thread, count, now, &last);
+    for (size_t i = 0; i < count && !e; i++) {
+        facts[i].seq = last - (int64_t)(count - 1 - i);
+        e = fact_put(db, thread, &facts[i]);
+    }
+    return e;
+}
+
+static void fact_read(struct stmt *s, struct arena *arena, struct fact *fact)
+{
+    *fact = (struct fact){
+        .seq = stmt_i64(s, 0),
+        .type = arena_cstr(arena, stmt_str(s, 1)),
+        .run_id = arena_str(arena, stmt_str(s, 2)),
+        .at = stmt_i64(s, 3),
+        .data = arena_str(arena, stmt_str(s, 4)),
+    };
+}
+
+enum err facts_after(struct db *db, struct arena *arena, int64_t thread, int64_t after,
+                     size_t limit, struct fact_list *ret_list)
+{
+    struct fact_list list = {.facts = arena_array(arena, limit, sizeof *list.facts)};
+    size_t bytes = 0;
+    struct stmt *s = db_prepare(db, "SELECT seq, type, run_id, at, data FROM events"
+                                    " WHERE thread=?1 AND seq>?2 ORDER BY seq LIMIT ?3");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, after);
+    stmt_bind_i64(s, 3, (int64_t)limit + 1);
+    while (!list.more && stmt_step(s)) {
+        list.more = list.count == limit || bytes >= FACT_PAGE_BYTES_MAX;
+        if (list.more) break;
+        struct fact *fact = &list.facts[list.count++];
+        fact_read(s, arena, fact);
+        bytes += fact->data.len;
+    }
+    enum err e = stmt_end(s);
+    if (!e) *ret_list = list;
+    return e;
+}
+
+enum err facts_first(struct db *db, int64_t thread, int64_t *ret_seq)
+{
+    struct stmt *s =
+        db_prepare(db, "SELECT coalesce((SELECT min(seq) FROM events WHERE thread=?1), last_seq+1)"
+                       " FROM threads WHERE id=?1");
+    stmt_bind_i64(s, 1, thread);
+    bool found = stmt_step(s);
+    int64_t seq = found ? stmt_i64(s, 0) : 0;
+    enum err e = stmt_end(s);
+    if (e) return e;
+    if (!found) return ERR_NOT_FOUND;
+    *ret_seq = seq;
+    return OK;
+}

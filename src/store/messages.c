@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table `messages`: a thread's history, kept in the order of the facts that added them, so that
+ * a page is one stretch of it wherever it begins. A fact adds one message; its number is the
+ * message's place and serves as the cursor between pages.
+ */
+#include "base/limits.h"
+#include "store/conversation.h"
+#include "store/sqlite.h"
+
+enum err message_add(struct db *db, int64_t thread, const struct message *message)
+{
+    struct stmt *s = db_prepare(
+        db, "INSERT INTO messages (thread, seq, id, role, run_id, created, plain, metadata, usage,"
+            " tool_calls, content, provider_data)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, message->seq);
+    stmt_bind_str(s, 3, message->id);
+    stmt_bind_str(s, 4, message->role);
+    stmt_bind_str(s, 5, message->run_id);
+    stmt_bind_i64(s, 6, message->created);
+    stmt_bind_str(s, 7, message->plain);
+    stmt_bind_str(s, 8, message->metadata);
+    stmt_bind_str(s, 9, message->usage);
+    stmt_bind_str(s, 10, message->tool_calls);
+    stmt_bind_str(s, 11, message->content);
+    stmt_bind_str(s, 12, message->provider_data);
+    return stmt_run(s);
+}
+
+enum err message_exists(struct db *db, int64_t thread, str id, bool *ret_exists)
+{
+    struct stmt *s = db_prepare(db, "SELECT 1 FROM messages WHERE thread=?1 AND id=?2");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_str(s, 2, id);
+    bool found = stmt_step(s);
+    enum err e = stmt_end(s);
+    if (!e) *ret_exists = found;
+    return e;
+}
+
+/* ---- pages ---- */
+
+#define MESSAGE_COLUMNS                                                            \
+    "seq, id, role, run_id, created, plain, metadata, usage, tool_calls, content," \
+    " provider_data"
+
+static void message_read(struct stmt *s, struct arena *arena, struct message *message)
+{
+    *message = (struct message){
+        .seq = stmt_i64(s, 0),
+        .id = arena_str(arena, stmt_str(s, 1)),
+        .role = arena_str(arena, stmt_str(s, 2)),
+        .run_id = arena_str(arena, stmt_str(s, 3)),
+        .created = stmt_i64(s, 4),
+        .plain = arena_str(arena, stmt_str(s, 5)),
+        .metadata = arena_str(arena, stmt_str(s, 6)),
+        .usage = arena_str(arena, stmt_str(s, 7)),
+        .tool_calls = arena_str(arena, stmt_str(s, 8)),
+        .content = arena_str(arena, stmt_str(s, 9)),
+        .provider_data = arena_str(arena, stmt_str(s, 10)),
+    };
+}
+
+static void reverse(struct message_list *list)
+{
+    for (size_t i = 0; i < list->count / 2; i++) {
+        struct message *a = &list->messages[i], *b = &list->messages[list->count - 1 - i];
+        struct message swapped = *a;
+        *a = *b;
+        *b = swapped;
+    }
+}
+
+static struct stmt *page_statement(struct db *db, int64_t before, int64_t after)
+{
+    struct stmt *s = after ? db_prepare(db, "SELECT " MESSAGE_COLUMNS " FROM messages"
+                                            " WHERE thread=?1 AND seq>?2"
+                                            " ORDER BY seq, id LIMIT ?3")
+                           : db_prepare(db, "SELECT " MESSAGE_COLUMNS " FROM messages"
+                                            " WHERE thread=?1 AND seq<?2"
+                                            " ORDER BY seq DESC, id DESC LIMIT ?3");
+    if (after)
+        stmt_bind_i64(s, 2, after);
+    else
+        stmt_bind_i64(s, 2, before ? before : INT64_MAX);
+    return s;
+}
+
+enum err message_page(struct db *db, struct arena *arena, int64_t thread, int64_t before,
+                      int64_t after, size_t limit, struct message_list *ret_list)
+{
+    struct message_list list = {.messages = arena_array(arena, limit, sizeof *list.messages)};
+    struct stmt *s = page_statement(db, before, after);
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 3, (int64_t)limit + 1);
+    while (!list.more && stmt_step(s)) {
+        list.more = list.count == limit;
+        if (!list.more) message_read(s, arena, &list.messages[list.count++]);
+    }
+    enum err e = stmt_end(s);
+    if (e) return e;
+    if (!after) reverse(&list);
+    *ret_list = list;
+    return OK;
+}
+
+/* ---- places in time ---- */
+
+/* The first message at or behind a place; seq 0 if there is none. */
+static enum err message_at(struct db *db, int64_t thread, int64_t place, int64_t *ret_seq,
+                           msec *ret_created)
+{
+    struct stmt *s = db_prepare(db, "SELECT seq, created FROM messages"
+                                    " WHERE thread=?1 AND seq>=?2 ORDER BY seq LIMIT 1");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, place);
+    bool found = stmt_step(s);
+    int64_t seq = found ? stmt_i64(s, 0) : 0;
+    msec created = found ? stmt_i64(s, 1) : 0;
+    enum err e = stmt_end(s);
+    if (e) return e;
+    *ret_seq = seq;
+    *ret_created = created;
+    return OK;
+}
+
+static enum err message_end(struct db *db, int64_t thread, int64_t *ret_end)
+{
+    struct stmt *s = db_prepare(db, "SELECT max(seq)+1 FROM messages WHERE thread=?1");
+    stmt_bind_i64(s, 1, thread);
+    int64_t end = stmt_step(s) && !stmt_is_null(s, 0) ? stmt_i64(s, 0) : 1;
+    enum err e = stmt_end(s);
+    if (!e) *ret_end = end;
+    return e;
+}
+
+/* Halving the places, because time grows along them: a look at a handful of rows, and no index that
+ * every message would pay for. Where the clock was set back the answer is a place near it.
+ * Everything before `low` is older than the time; everything from `high` on is not. */
+enum err message_place(struct db *db, int64_t thread, msec before, int64_t *ret_seq)
+{
+    int64_t low = 1, high = 1;
+    enum err e = message_end(db, thread, &high);
+    while (!e && low < high) {
+        int64_t middle = low + (high - low) / 2, seq = 0;
+        msec created = 0;
+        e = message_at(db, thread, middle, &seq, &created);
+        if (!e && seq && created < before)
+            low = seq + 1;
+        else
+            high = middle;
+    }
+    if (!e) *ret_seq = low;
+    return e;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables `runs`, `legs` and `accepted`. Runs of a thread are queued and started in the order of
+ * their ids.
+ *
+ * The open runs have an index of their own, runs_open(status, thread): the queue of a thread, its
+ * current run and the work left after a restart are each a short stretch of it, and those that wait
+ * for a person are never looked at. A query uses it if it says status<4 in the words of the index.
+ */
+#include <string.h>
+
+#include "base/limits.h"
+#include "store/conversation.h"
+#include "store/sqlite.h"
+
+/* The statements below have the numbers of the statuses in their text. */
+_Static_assert(RUN_QUEUED == 0 && RUN_RUNNING == 1 && RUN_WAITING == 2 && RUN_CANCELLING == 3,
+               "numbers that databases hold");
+_Static_assert(RUN_COMPLETED == 4 && RUN_CANCELLED == 5 && RUN_EXHAUSTED == 6 && RUN_FAILED == 7,
+               "numbers that databases hold");
+
+#define RUN_STATUS_ROW(status, name, open) {name, open},
+static const struct {
+    const char *name;
+    bool open;
+} statuses[RUN_STATUS_COUNT] = {RUN_STATUSES(RUN_STATUS_ROW)};
+#undef RUN_STATUS_ROW
+
+const char *run_status_name(enum run_status status)
+{
+    assert((unsigned)status < RUN_STATUS_COUNT);
+    return statuses[status].name;
+}
+
+bool run_status_open(enum run_status status)
+{
+    assert((unsigned)status < RUN_STATUS_COUNT);
+    return statuses[status].open;
+}
+
+/* ---- writing ---- */
+
+/* Parameters 1 to 11: what may change in the life of a run. */
+static void run_bind(struct stmt *s, const struct run *run)
+{
+    stmt_bind_i64(s, 1, run->status);
+    stmt_bind_i64(s, 2, run->legs);
+    stmt_bind_i64(s, 3, run->start_seq);
+    stmt_bind_i64(s, 4, (int64_t)run->input_tokens);
+    stmt_bind_i64(s, 5, (int64_t)run->output_tokens);
+    stmt_bind_i64(s, 6, run->ended);
+    stmt_bind_str(s, 7, run->agent);
+    stmt_bind_str(s, 8, run->model);
+    stmt_bind_str(s, 9, run->task_id);
+    stmt_bind_str(s, 10, run->input);
+    stmt_bind_str(s, 11, run->queued);
+}
+
+enum err run_add(struct db *db, struct run *run)
+{
+    struct stmt *s = db_prepare(
+        db, "INSERT INTO runs (status, legs, start_seq, input_tokens, output_tokens, ended, agent,"
+            " model, task_id, input, queued, thread, run_id, created)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) RETURNING id");
+    run_bind(s, run);
+    stmt_bind_i64(s, 12, run->thread);
+    stmt_bind_str(s, 13, run->run_id);
+    stmt_bind_i64(s, 14, run->created);
+    int64_t id = stmt_step(s) ? stmt_i64(s, 0) : 0;
+    enum err e = stmt_run(s);
+    if (!e) run->id = id;
+    return e;
+}
+
+enum err run_update(struct db *db, const struct run *run)
+{
+    struct stmt *s = db_prepare(
+        db, "UPDATE runs SET status=?1, legs=?2, start_seq=?3, input_tokens=?4, output_tokens=?5,"
+            " ended=?6, agent=?7, model=?8, task_id=?9, input=?10, queued=?11 WHERE id=?12");
+    run_bind(s, run);
+    stmt_bind_i64(s, 12, run->id);
+    enum err e = stmt_run(s);
+    return e || db_changes(db) ? e : ERR_NOT_FOUND;
+}
+
+/* Kept with the thread, so that finding it needs no index of all its runs. */
+static enum err newest_set(struct db *db, const struct run *run)
+{
+    struct stmt *s = db_prepare(db, "UPDATE threads SET newest_run=?2 WHERE id=?1");
+    stmt_bind_i64(s, 1, run->thread);
+    stmt_bind_i64(s, 2, run->id);
+    return stmt_run(s);
+}
+
+enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, msec now)
+{
+    struct stmt *s = db_prepare(db, "INSERT INTO legs (run, n, task_id, wire_run_id, started)"
+                                    " VALUES (?1, ?2, ?3, ?4, ?5)");
+    stmt_bind_i64(s, 1, run->id);
+    stmt_bind_i64(s, 2, run->legs);
+    stmt_bind_str(s, 3, run->task_id);
+    stmt_bind_str(s, 4, wire_run_id);
+    stmt_bind_i64(s, 5, now);
+    enum err e = stmt_run(s);
+    return e ? e : newest_set(db, run);
+}
+
+/* ---- reading ---- */
+
+#define RUN_COLUMNS                                                                      \
+    "id, thread, run_id, status, legs, start_seq, input_tokens, output_tokens, created," \
+    " ended, agent, model, task_id, input, queued"
+
+/* A status nobody knows comes from a damaged file. */
+static enum err run_read(struct stmt *s, struct arena *arena, struct run *run)
+{
+    int64_t status = stmt_i64(s, 3);
+    if (status < 0 || status >= RUN_STATUS_COUNT) return ERR_IO;
+    *run = (struct run){
+        .id = stmt_i64(s, 0),
+        .thread = stmt_i64(s, 1),
+        .run_id = arena_str(arena, stmt_str(s, 2)),
+        .status = (enum run_status)status,
+        .legs = (uint32_t)stmt_i64(s, 4),
+        .start_seq = stmt_i64(s, 5),
+        .input_tokens = (uint64_t)stmt_i64(s, 6),
+        .output_tokens = (uint64_t)stmt_i64(s, 7),
+        .created = stmt_i64(s, 8),
+        .ended = stmt_i64(s, 9),
+        .agent = arena_str(arena, stmt_str(s, 10)),
+        .model = arena_str(arena, stmt_str(s, 11)),
+        .task_id = arena_str(arena, stmt_str(s, 12)),
+        .input = arena_str(arena, stmt_str(s, 13)),
+        .queued = arena_str(arena, stmt_str(s, 14)),
+    };
+    return OK;
+}
+
+static enum err run_list(struct stmt *s, struct arena *arena, size_t limit,
+                         struct run_list *ret_list)
+{
+    struct run_list list = {.runs = arena_array(arena, limit, sizeof *list.runs)};
+    enum err e = OK;
+    while (!e && list.count < limit && stmt_step(s))
+        e = run_read(s, arena, &list.runs[list.count++]);
+    enum err ended = stmt_end(s);
+    if (e || ended) return e ? e : ended;
+    *ret_list = list;
+    return OK;
+}
+
+static enum err run_one(struct stmt *s, struct arena *arena, struct run *ret_run)
+{
+    struct run_list list;
+    enum err e = run_list(s, arena, 1, &list);
+    if (e) return e;
+    if (!list.count) return ERR_NOT_FOUND;
+    *ret_run = list.runs[0];
+    return OK;
+}
+
+enum err run_find(struct db *db, struct arena *arena, int64_t thread, str run_id,
+                  struct run *ret_run)
+{
+    struct stmt *s = db_prepare(db, "SELECT " RUN_COLUMNS " FROM runs"
+                                    " WHERE thread=?1 AND run_id=?2");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_str(s, 2, run_id);
+    return run_one(s, arena, ret_run);
+}
+
+enum err run_current(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
+{
+    struct stmt *s = db_prepare(db, "SELECT " RUN_COLUMNS " FROM runs INDEXED BY runs_open"
+                                    " WHERE status<4 AND status IN (1, 2, 3) AND thread=?1"
+                                    " LIMIT 1");
+    stmt_bind_i64(s, 1, thread);
+    return run_one(s, arena, ret_run);
+}
+
+enum err run_newest(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
+{
+    struct stmt *s = db_prepare(db, "SELECT " RUN_COLUMNS " FROM runs"
+                                    " WHERE id=(SELECT newest_run FROM threads WHERE id=?1)");
+    stmt_bind_i64(s, 1, thread);
+    return run_one(s, arena, ret_run);
+}
+
+static struct stmt *queue_statement(struct db *db, int64_t thread, size_t limit)
+{
+    struct stmt *s = db_prepare(db, "SELECT " RUN_COLUMNS " FROM runs INDEXED BY runs_open"
+                                    " WHERE status<4 AND status=0 AND thread=?1"
+                                    " ORDER BY id LIMIT ?2");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, (int64_t)limit);
+    return s;
+}
+
+enum err run_next(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
+{
+    return run_one(queue_statement(db, thread, 1), arena, ret_run);
+}
+
+enum err run_queue(struct db *db, struct arena *arena, int64_t thread, struct run_list *ret_list)
+{
+    return run_list(queue_statement(db, thread, RUN_QUEUE_MAX), arena, RUN_QUEUE_MAX, ret_list);
+}
+
+/* The ids come from the index alone; rows are read for those of the page. */
+enum err run_unfinished(struct db *db, struct arena *arena, int64_t after_id, size_t limit,
+                        struct run_list *ret_list)
+{
+    struct stmt *s = db_prepare(
+        db, "SELECT " RUN_COLUMNS " FROM runs WHERE id IN ("
+            " SELECT id FROM runs INDEXED BY runs_open"
+            "  WHERE status<4 AND status IN (1, 3) AND id>?1"
+            " UNION ALL"
+            " SELECT min(id) FROM runs AS head INDEXED BY runs_open"
+            "  WHERE status<4 AND status=0 AND NOT EXISTS ("
+            "   SELECT 1 FROM runs AS busy INDEXED BY runs_open"
+            "   WHERE busy.status<4 AND busy.status IN (1, 2, 3) AND busy.thread=head.thread)"
+            "  GROUP BY thread HAVING min(id)>?1"
+            " ORDER BY 1 LIMIT ?2) ORDER BY id");
+    stmt_bind_i64(s, 1, after_id);
+    stmt_bind_i64(s, 2, (int64_t)limit);
+    return run_list(s, arena, limit, ret_list);
+}
+
+/* ---- what was answered ---- */
+
+enum err accepted_find(struct db *db, struct arena *arena, int64_t thread, str run_id,
+                       struct accepted *ret_accepted)
+{
+    struct stmt *s = db_prepare(db, "SELECT hash, answer FROM accepted"
+                                    " WHERE thread=?1 AND run_id=?2");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_str(s, 2, run_id);
+    struct accepted accepted = {0};
+    bool found = stmt_step(s);
+    if (found) {
+        str hash = stmt_str(s, 0);
+        if (hash.len == HASH_BYTES) memcpy(accepted.hash, hash.p, HASH_BYTES);
+        accepted.answer = arena_str(arena, stmt_str(s, 1));
+    }
+    enum err e = stmt_end(s);
+    if (e) return e;
+    if (!found) return ERR_NOT_FOUND;
+    *ret_accepted = accepted;
+    return OK;
+}
+
+enum err accepted_add(struct db *db, int64_t thread, str run_id, const struct accepted *accepted,
+                      msec now)
+{
+    struct stmt *s = db_prepare(db, "INSERT INTO accepted (thread, run_id, hash, created, answer)"
+                                    " VALUES (?1, ?2, ?3, ?4, ?5)");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_str(s, 2, run_id);
+    stmt_bind_blob(s, 3, (str){(const char *)accepted->hash, HASH_BYTES});
+    stmt_bind_i64(s, 4, now);
+    stmt_bind_str(s, 5, accepted->answer);
+    return stmt_run(s);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The native dialect: facts and previews as server-sent events. Pure.
+ *
+ * A fact has two forms. Warm, for readers that saw its previews: the fact alone. Cold, for readers
+ * that did not: previews made up from the fact (start, one delta with everything), then the fact;
+ * so a client that only appends deltas is always right.
+ */
+#ifndef WIRE_NATIVE_H
+#define WIRE_NATIVE_H
+
+#include "base/buf.h"
+#include "store/bus.h"
+
+void native_warm(struct buf *out, str thread_id, const struct fact *fact);
+void native_cold(struct buf *out, str thread_id, const struct fact *fact);
+void native_preview(struct buf *out, str thread_id, const struct preview *preview);
+
+/* The cursor was no good: the client reloads history and goes on after seq. */
+void native_reset(struct buf *out, str thread_id, const char *reason, int64_t seq, msec now);
+
+/* The messageId of a text.message.end or reasoning.end, so that its reader can be told warm from
+ * cold; empty for other facts. */
+str native_ends_message(struct arena *arena, const struct fact *fact);
+
+/* UTF-16 units of valid UTF-8: what `offset` counts. */
+uint64_t native_utf16_units(str text);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/limits.h"
+#include "check.h"
+#include "model/model_kit.h"
+#include "net/loop.h"
+
+struct fixture {
+    struct loop *loop;
+    struct model model;
+};
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    f.loop = loop_new();
+    model_demo(f.loop, &f.model);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    model_free(&f->model);
+    loop_free(f->loop);
+    return 0;
+}
+
+/* All rows are asked at once, so that the test takes as long as its longest answer. Every answer
+ * says what it is. */
+static void answers(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        str message;
+        const char *part;
+    } rows[] = {
+        {STR("Hello"), "Hello! I am"},
+        {STR("hi"), "Hello! I am"},
+        {STR("HEY, you"), "Hello! I am"},
+        {STR("this"), "You wrote:\n\n> this\n\n"}, /* "hi" inside a word */
+        {STR("Please write hi to Bob and to all of his friends"), "You wrote"},
+        {STR("你好"), "你好！我是"},
+        {STR("您好！"), "你好！我是"},
+        {STR("hello, what can you do?"), "**demo model**"},
+        {STR("你好，你会什么？"), "**演示模型**"},
+        {STR("What can YOU do"), "a few rules"},
+        {STR("Thanks!"), "You are welcome!"},
+        {STR("thank you"), "You are welcome!"},
+        {STR("谢谢你"), "不客气！"},
+        {STR("help"), "FERMATA_MODEL_PROVIDER=openai\nFERMATA_MODEL_BASE_URL=http"},
+        {STR("帮助"), "FERMATA_MODEL_NAME="},
+        {STR("whelp"), "You wrote"},
+        {STR("book a room"), "> book a room\n\nI am only the demo model"},
+        {STR("订个会议室"), "> 订个会议室\n\n我只是演示模型"},
+        {STR("book 房"), "我只是演示模型"}, /* one Chinese character decides */
+        {STR("café 😀"), "> café 😀\n"},
+        {STR("  \n one \r\n two"), "> one ...\n"},
+        {STR(""), "> \n"},
+    };
+    static struct heard heard[COUNT(rows)];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        heard[i] = (struct heard){0};
+        heard_start(&heard[i], f->loop, &f->model, rows[i].message, 1);
+    }
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct heard *h = &heard[i];
+        heard_wait(h);
+        assert_int_equal(h->end, MODEL_DONE);
+        buf_char(&h->text, '\0');
+        if (!strstr(h->text.p, rows[i].part))
+            fail_msg("to \"%.*s\": \"%s\"", STR_ARG(rows[i].message), h->text.p);
+        if (!strstr(h->text.p, "demo model") && !strstr(h->text.p, "演示模型"))
+            fail_msg("does not say what it is: \"%s\"", h->text.p);
+        heard_done(h);
+    }
+}
+
+static void streams(void **state)
+{
+    struct fixture *f = *state;
+    AUTO(heard_done) struct heard h = {0};
+    heard_start(&h, f->loop, &f->model, STR("谢谢"), 1);
+    heard_wait(&h);
+    assert_true(h.callbacks > 5);
+    assert_true(h.end_at - h.first_at >= (msec)(h.callbacks - 2) * 20);
+    size_t chars = 0;
+    for (size_t i = 0; i < h.text.len; i++) chars += ((unsigned char)h.text.p[i] & 0xc0) != 0x80;
+    assert_int_equal(h.usage.output_tokens, (chars + 3) / 4);
+    assert_int_equal(h.usage.input_tokens, (14 + 19 + 19 + 2 + 3) / 4);
+}
+
+/* A long message is quoted up to a bound, between characters. */
+static void long_quote(void **state)
+{
+    struct fixture *f = *state;
+    AUTO(buf_done) struct buf message;
+    buf_init(&message, 4096);
+    for (int i = 0; i <= DEMO_QUOTE_CHARS_MAX; i++) buf_append(&message, STR("房"));
+    AUTO(heard_done) struct heard cut = {0};
+    heard_start(&cut, f->loop, &f->model, buf_str(&message), 1);
+    str shorter = {message.p, message.len - STR("房").len};
+    AUTO(heard_done) struct heard whole = {0};
+    heard_start(&whole, f->loop, &f->model, shorter, 1);
+    heard_wait(&cut);
+    heard_wait(&whole);
+    assert_true(str_find(buf_str(&cut.text), STR("房 ...\n")) >= 0);
+    assert_true(str_find(buf_str(&cut.text), shorter) >= 0);
+    assert_true(str_find(buf_str(&cut.text), buf_str(&message)) < 0);
+    assert_true(str_find(buf_str(&whole.text), STR("房\n")) >= 0);
+}
+
+/* The words of the answer belong to the call: they go with it at any time. */
+static void cancelling(void **state)
+{
+    struct fixture *f = *state;
+    static struct heard heard[12];
+    AUTO(heard_done) struct heard witness = {0};
+    for (size_t i = 0; i < COUNT(heard); i++) {
+        heard[i] = (struct heard){.cancel_at = i};
+        heard_start(&heard[i], f->loop, &f->model, STR("订个会议室"), 1);
+        if (i == 0) heard_cancel(&heard[i]);
+    }
+    heard_start(&witness, f->loop, &f->model, STR("订个会议室"), 1);
+    heard_wait(&witness);
+    for (size_t i = 0; i < COUNT(heard); i++) {
+        assert_true(heard[i].cancelled);
+        assert_int_equal(heard[i].callbacks, i);
+        heard_done(&heard[i]);
+    }
+}
+
+int test_demo(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(answers),
+        CASE(streams),
+        CASE(long_quote),
+        CASE(cancelling),
+    };
+#undef CASE
+    return cmocka_run_group_tests_name("model/demo", tests, NULL, NULL);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/limits.h"
+#include "check.h"
+#include "store/conversation_kit.h"
+#include "store/fixture.h"
+
+static void statuses(void **state)
+{
+    (void)state;
+    static const struct {
+        enum run_status status;
+        const char *name;
+        bool open;
+    } rows[] = {
+        {RUN_QUEUED, "queued", true},        {RUN_RUNNING, "running", true},
+        {RUN_WAITING, "waiting", true},      {RUN_CANCELLING, "cancelling", true},
+        {RUN_COMPLETED, "completed", false}, {RUN_CANCELLED, "cancelled", false},
+        {RUN_EXHAUSTED, "exhausted", false}, {RUN_FAILED, "failed", false},
+    };
+    assert_int_equal(COUNT(rows), RUN_STATUS_COUNT);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_string_equal(run_status_name(rows[i].status), rows[i].name);
+        assert_int_equal(run_status_open(rows[i].status), rows[i].open);
+    }
+}
+
+static void same_run(const struct run *got, const struct run *expected)
+{
+    assert_int_equal(got->id, expected->id);
+    assert_int_equal(got->thread, expected->thread);
+    assert_str(got->run_id, expected->run_id);
+    assert_str(got->agent, expected->agent);
+    assert_str(got->model, expected->model);
+    assert_int_equal(got->status, expected->status);
+    assert_int_equal(got->legs, expected->legs);
+    assert_str(got->task_id, expected->task_id);
+    assert_str(got->input, expected->input);
+    assert_str(got->queued, expected->queued);
+    assert_int_equal(got->start_seq, expected->start_seq);
+    assert_int_equal(got->input_tokens, expected->input_tokens);
+    assert_int_equal(got->output_tokens, expected->output_tokens);
+    assert_int_equal(got->created, expected->created);
+    assert_int_equal(got->ended, expected->ended);
+}
+
+static void every_field(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    struct run run = {.thread = thread,
+                      .run_id = STR("r1"),
+                      .agent = STR("assistant"),
+                      .model = STR("demo"),
+                      .status = RUN_QUEUED,
+                      .task_id = STR("k1"),
+                      .input = STR("{\"state\":{}}"),
+                      .queued = STR("{\"content\":\"later\"}"),
+                      .start_seq = 3,
+                      .created = 10};
+    struct run found = {0};
+    assert_int_equal(run_add(t->db, &run), OK);
+    assert_int_equal(run_find(t->db, &t->arena, thread, STR("r1"), &found), OK);
+    same_run(&found, &run);
+
+    run.agent = STR("other");
+    run.model = STR("main");
+    run.status = RUN_COMPLETED;
+    run.legs = 2;
+    run.task_id = STR("k2");
+    run.input = STR("{}");
+    run.queued = STR_EMPTY;
+    run.start_seq = 9;
+    run.input_tokens = 5000000000;
+    run.output_tokens = 7;
+    run.ended = 20;
+    assert_int_equal(run_update(t->db, &run), OK);
+    assert_int_equal(run_find(t->db, &t->arena, thread, STR("r1"), &found), OK);
+    same_run(&found, &run);
+
+    struct run again = run;
+    again.id = 0;
+    assert_int_equal(run_add(t->db, &again), ERR_BUSY);
+    assert_int_equal(again.id, 0);
+    again.id = 99;
+    assert_int_equal(run_update(t->db, &again), ERR_NOT_FOUND);
+    assert_int_equal(run_find(t->db, &t->arena, thread, STR("r2"), &found), ERR_NOT_FOUND);
+    assert_int_equal(run_find(t->db, &t->arena, 99, STR("r1"), &found), ERR_NOT_FOUND);
+    int64_t other = thread_made(t->db, "bob", "t", "x", 1);
+    again = run;
+    again.thread = other;
+    assert_int_equal(run_add(t->db, &again), OK);
+}
+
+static void legs(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1), count = 0;
+    struct run run = {.thread = thread, .run_id = STR("r"), .status = RUN_RUNNING, .legs = 1};
+    assert_int_equal(run_add(t->db, &run), OK);
+    assert_int_equal(run_start_leg(t->db, &run, STR("w1"), 5), OK);
+    assert_int_equal(run_start_leg(t->db, &run, STR("w1"), 5), ERR_BUSY);
+    run.legs = 2;
+    assert_int_equal(run_start_leg(t->db, &run, STR("w2"), 6), OK);
+    assert_int_equal(db_number(db_prepare(t->db, "SELECT count(*) FROM legs"), &count), OK);
+    assert_int_equal(count, 2);
+}
+
+/* What a thread with these runs, in this order, says about itself. Names are "a", "b", ... */
+static const struct {
+    const char *runs; /* a letter for the status of each */
+    const char *current, *newest, *queue, *unfinished;
+} threads[] = {
+    {"", "", "", "", ""},          {"r", "a", "a", "", "a"},     {"w", "a", "a", "", ""},
+    {"c", "a", "a", "", "a"},      {"C", "", "a", "", ""},       {"CXEF", "", "d", "", ""},
+    {"q", "", "", "a", "a"},       {"qq", "", "", "ab", "a"},    {"Cr", "b", "b", "", "b"},
+    {"Crqq", "b", "b", "cd", "b"}, {"Cwqq", "b", "b", "cd", ""}, {"Ccq", "b", "b", "c", "b"},
+    {"CCqq", "", "b", "cd", "c"},  {"FXq", "", "b", "c", "c"},   {"rdd", "a", "a", "", "a"},
+    {"Cdq", "", "a", "c", "c"},
+};
+
+static const struct {
+    char letter;
+    enum run_status status;
+} letters[] = {
+    {'q', RUN_QUEUED},    {'r', RUN_RUNNING},   {'w', RUN_WAITING},   {'c', RUN_CANCELLING},
+    {'C', RUN_COMPLETED}, {'X', RUN_CANCELLED}, {'E', RUN_EXHAUSTED}, {'F', RUN_FAILED},
+};
+
+/* 'd' was dropped from the queue: cancelled, and never started. */
+static void run_by_letter(struct db *db, int64_t thread, const char *run_id, char letter)
+{
+    struct run run = {
+        .thread = thread, .run_id = str_c(run_id), .status = RUN_CANCELLED, .ended = 1};
+    if (letter == 'd') {
+        assert_int_equal(run_add(db, &run), OK);
+        return;
+    }
+    for (size_t i = 0; i < COUNT(letters); i++)
+        if (letters[i].letter == letter) run_made(db, thread, run_id, letters[i].status);
+}
+
+static void assert_one(enum err e, const struct run *run, const char *expected)
+{
+    assert_int_equal(e, expected[0] ? OK : ERR_NOT_FOUND);
+    if (!e) assert_str(run->run_id, str_c(expected));
+}
+
+static void assert_list(const struct run_list *list, int64_t thread, const char *expected)
+{
+    char got[16] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < list->count && len < sizeof got - 1; i++)
+        if (list->runs[i].thread == thread) got[len++] = list->runs[i].run_id.p[0];
+    assert_string_equal(got, expected);
+}
+
+static void what_a_thread_does(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t ids[COUNT(threads)];
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        char name[] = {(char)('A' + i), 0};
+        ids[i] = thread_made(t->db, "alice", name, "x", 1);
+        for (size_t k = 0; threads[i].runs[k]; k++) {
+            char run_id[] = {(char)('a' + k), 0};
+            run_by_letter(t->db, ids[i], run_id, threads[i].runs[k]);
+        }
+    }
+    struct run_list unfinished = {0}, queue = {0};
+    assert_int_equal(run_unfinished(t->db, &t->arena, 0, 100, &unfinished), OK);
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        struct run run = {0};
+        enum err e = run_current(t->db, &t->arena, ids[i], &run);
+        assert_one(e, &run, threads[i].current);
+        e = run_newest(t->db, &t->arena, ids[i], &run);
+        assert_one(e, &run, threads[i].newest);
+        char head[] = {threads[i].queue[0], 0};
+        e = run_next(t->db, &t->arena, ids[i], &run);
+        assert_one(e, &run, head);
+        assert_int_equal(run_queue(t->db, &t->arena, ids[i], &queue), OK);
+        assert_list(&queue, ids[i], threads[i].queue);
+        assert_list(&unfinished, ids[i], threads[i].unfinished);
+    }
+}
+
+static void unfinished_in_pages(void **state)
+{
+    struct db_fixture *t = *state;
+    static const char *const runs[] = {"q", "r", "Cw", "Cq", "c", "qq", "r"};
+    int64_t expected[6] = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT(runs); i++) {
+        char name[] = {(char)('A' + i), 0};
+        int64_t thread = thread_made(t->db, "alice", name, "x", 1);
+        for (size_t k = 0; runs[i][k]; k++) {
+            char run_id[] = {(char)('a' + k), 0};
+            run_by_letter(t->db, thread, run_id, runs[i][k]);
+        }
+    }
+    struct run_list list = {0};
+    assert_int_equal(run_unfinished(t->db, &t->arena, 0, 100, &list), OK);
+    assert_int_equal(list.count, COUNT(expected));
+    for (size_t i = 0; i < list.count; i++) expected[i] = list.runs[i].id;
+    for (size_t limit = 1; limit <= 7; limit++) {
+        count = 0;
+        int64_t after = 0;
+        do {
+            assert_int_equal(run_unfinished(t->db, &t->arena, after, limit, &list), OK);
+            assert_true(list.count <= limit);
+            for (size_t i = 0; i < list.count; i++)
+                assert_int_equal(list.runs[i].id, expected[count++]);
+            if (list.count) after = list.runs[list.count - 1].id;
+        } while (list.count);
+        assert_int_equal(count, COUNT(expected));
+    }
+}
+
+static void queue_starts_in_order(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    static const char *const names[] = {"c", "a", "b"};
+    for (size_t i = 0; i < COUNT(names); i++) run_made(t->db, thread, names[i], RUN_QUEUED);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        struct run run = {0};
+        assert_int_equal(run_next(t->db, &t->arena, thread, &run), OK);
+        assert_str(run.run_id, str_c(names[i]));
+        run.status = RUN_RUNNING;
+        run.legs = 1;
+        assert_int_equal(run_update(t->db, &run), OK);
+        assert_int_equal(run_start_leg(t->db, &run, run.run_id, 1), OK);
+        assert_int_equal(run_current(t->db, &t->arena, thread, &run), OK);
+        assert_str(run.run_id, str_c(names[i]));
+        run.status = RUN_COMPLETED;
+        run.ended = 5;
+        assert_int_equal(run_update(t->db, &run), OK);
+        assert_int_equal(run_current(t->db, &t->arena, thread, &run), ERR_NOT_FOUND);
+        assert_int_equal(run_newest(t->db, &t->arena, thread, &run), OK);
+        assert_str(run.run_id, str_c(names[i]));
+    }
+}
+
+static void unknown_status_is_damage(void **state)
+{
+    struct db_fixture *t = *state;
+    static const char *const damages[] = {"UPDATE runs SET status=8", "UPDATE runs SET status=-1"};
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    run_made(t->db, thread, "r", RUN_RUNNING);
+    for (size_t i = 0; i < COUNT(damages); i++) {
+        struct run run = {.id = 42};
+        assert_int_equal(db_script(t->db, damages[i]), OK);
+        assert_int_equal(run_find(t->db, &t->arena, thread, STR("r"), &run), ERR_IO);
+        assert_int_equal(run.id, 42);
+    }
+}
+
+static void accepted(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    int64_t other = thread_made(t->db, "bob", "t", "x", 1);
+    struct accepted accepted = {.hash = {1, 2, 3}, .answer = STR("{\"taskId\":\"k\"}")};
+    struct accepted found = {0};
+    assert_int_equal(accepted_find(t->db, &t->arena, thread, STR("r"), &found), ERR_NOT_FOUND);
+    assert_int_equal(accepted_add(t->db, thread, STR("r"), &accepted, 1), OK);
+    assert_int_equal(accepted_find(t->db, &t->arena, thread, STR("r"), &found), OK);
+    assert_memory_equal(found.hash, accepted.hash, HASH_BYTES);
+    assert_str(found.answer, accepted.answer);
+    assert_int_equal(accepted_add(t->db, thread, STR("r"), &accepted, 1), ERR_BUSY);
+    assert_int_equal(accepted_find(t->db, &t->arena, other, STR("r"), &found), ERR_NOT_FOUND);
+    assert_int_equal(accepted_find(t->db, &t->arena, thread, STR("R"), &found), ERR_NOT_FOUND);
+    accepted.answer = STR("{}");
+    assert_int_equal(accepted_add(t->db, other, STR("r"), &accepted, 1), OK);
+}
+
+int test_runs(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statuses),
+        WITH_DB(every_field),
+        WITH_DB(legs),
+        WITH_DB(what_a_thread_does),
+        WITH_DB(unfinished_in_pages),
+        WITH_DB(queue_starts_in_order),
+        WITH_DB(unknown_status_is_damage),
+        WITH_DB(accepted),
+    };
+    return cmocka_run_group_tests_name("store/runs", tests, NULL, NULL);
+}

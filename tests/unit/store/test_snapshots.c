@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "check.h"
+#include "store/conversation_kit.h"
+#include "store/fixture.h"
+
+static enum err save(struct db *db, int64_t run, int64_t version, int64_t epoch, str bytes)
+{
+    unsigned char hash[HASH_BYTES];
+    crypto_sha256(bytes, hash);
+    return snapshot_save(db, run, version, epoch, bytes, hash);
+}
+
+static int64_t run_for(struct db *db)
+{
+    return run_made(db, thread_made(db, "alice", "t", "x", 1), "r", RUN_RUNNING);
+}
+
+/* Version and epoch are compared: each step on what the steps before it left. */
+static void versions_and_epochs(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t run = run_for(t->db);
+    static const struct {
+        int64_t version, epoch;
+        enum err expected;
+        int64_t stored; /* version afterwards */
+    } steps[] = {
+        {1, 1, ERR_BUSY, 0}, /* there is none to replace */
+        {0, 2, OK, 1},       {0, 2, ERR_BUSY, 1}, {2, 2, ERR_BUSY, 1},
+        {1, 2, OK, 2},       {1, 2, ERR_BUSY, 2}, /* written already */
+        {2, 1, ERR_BUSY, 2},                      /* a holder that lost its lease */
+        {2, 3, OK, 3},                            /* the next holder */
+        {3, 2, ERR_BUSY, 3}, {3, 3, OK, 4},
+    };
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        int64_t version = 0;
+        char text[] = {(char)('a' + i), 0, 'z'};
+        enum err e = save(t->db, run, steps[i].version, steps[i].epoch, (str){text, sizeof text});
+        if (e != steps[i].expected) fail_msg("step %zu: %s", i, err_code(e));
+        str bytes = STR_EMPTY;
+        e = snapshot_load(t->db, &t->arena, run, &version, &bytes);
+        assert_int_equal(e, steps[i].stored ? OK : ERR_NOT_FOUND);
+        assert_int_equal(version, steps[i].stored);
+        if (steps[i].expected == OK) assert_str(bytes, ((str){text, sizeof text}));
+    }
+}
+
+static void deleting(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t run = run_for(t->db);
+    static const struct {
+        bool stored; /* version 2 under epoch 5, before the call */
+        int64_t version, epoch;
+        enum err expected;
+    } rows[] = {
+        {true, 2, 5, OK},       {true, 2, 6, OK},        {true, -1, 5, OK},
+        {true, 1, 5, ERR_BUSY}, {true, 3, 5, ERR_BUSY},  {true, 0, 5, ERR_BUSY},
+        {true, 2, 4, ERR_BUSY}, {true, -1, 4, ERR_BUSY}, {false, 0, 5, OK},
+        {false, -1, 5, OK},     {false, 2, 5, ERR_BUSY},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_int_equal(db_script(t->db, "DELETE FROM snapshots"), OK);
+        if (rows[i].stored) {
+            assert_int_equal(save(t->db, run, 0, 5, STR("a")), OK);
+            assert_int_equal(save(t->db, run, 1, 5, STR("b")), OK);
+        }
+        enum err e = snapshot_delete(t->db, run, rows[i].version, rows[i].epoch);
+        if (e != rows[i].expected) fail_msg("row %zu: %s", i, err_code(e));
+        int64_t count = -1;
+        assert_int_equal(db_number(db_prepare(t->db, "SELECT count(*) FROM snapshots"), &count),
+                         OK);
+        assert_int_equal(count, rows[i].stored && e ? 1 : 0);
+    }
+}
+
+static void put_raw(struct db *db, str bytes, str hash)
+{
+    struct stmt *s = db_prepare(db, "UPDATE snapshots SET bytes=?1, hash=?2");
+    stmt_bind_blob(s, 1, bytes);
+    stmt_bind_blob(s, 2, hash);
+    assert_int_equal(stmt_run(s), OK);
+}
+
+/* Every byte of both, flipped; and lengths that are not right. */
+static void damage(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t run = run_for(t->db), version = 42;
+    char bytes[] = "{\"version\":1,\"phase\":\"chatting\"}";
+    char hash[HASH_BYTES];
+    str b = {bytes, sizeof bytes - 1}, h = {hash, sizeof hash}, got = STR("untouched");
+    crypto_sha256(b, (unsigned char *)hash);
+    assert_int_equal(save(t->db, run, 0, 1, b), OK);
+    for (size_t i = 0; i < b.len + h.len; i++) {
+        char *at = i < b.len ? &bytes[i] : &hash[i - b.len];
+        *at ^= 0x20;
+        put_raw(t->db, b, h);
+        *at ^= 0x20;
+        assert_int_equal(snapshot_load(t->db, &t->arena, run, &version, &got), ERR_IO);
+    }
+    const struct {
+        str bytes, hash;
+        enum err expected;
+    } rows[] = {
+        {{bytes, b.len - 1}, h, ERR_IO},
+        {STR_EMPTY, h, ERR_IO},
+        {b, STR_EMPTY, ERR_IO},
+        {b, {hash, h.len - 1}, ERR_IO},
+        {b, h, OK},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_int_equal(version, 42);
+        assert_str(got, STR("untouched"));
+        put_raw(t->db, rows[i].bytes, rows[i].hash);
+        assert_int_equal(snapshot_load(t->db, &t->arena, run, &version, &got), rows[i].expected);
+    }
+    assert_str(got, b);
+}
+
+static void leases(void **state)
+{
+    struct db_fixture *t = *state;
+    static const struct {
+        enum { TAKE_IT, RENEW } what;
+        str name, holder;
+        msec now, until;
+        int64_t epoch; /* of RENEW; expected of TAKE_IT */
+        enum err expected;
+    } steps[] = {
+        {TAKE_IT, STR("run:1"), STR("a"), 0, 100, 1, OK},
+        {TAKE_IT, STR("run:1"), STR("b"), 50, 150, 0, ERR_BUSY},
+        {TAKE_IT, STR("run:2"), STR("b"), 50, 150, 1, OK}, /* another name */
+        {TAKE_IT, STR("run:1"), STR("b"), 99, 199, 0, ERR_BUSY},
+        {RENEW, STR("run:1"), STR("a"), 0, 200, 1, OK},
+        {RENEW, STR("run:1"), STR("b"), 0, 300, 1, ERR_BUSY},
+        {RENEW, STR("run:1"), STR("a"), 0, 300, 2, ERR_BUSY},
+        {TAKE_IT, STR("run:1"), STR("b"), 199, 299, 0, ERR_BUSY},
+        {TAKE_IT, STR("run:1"), STR("b"), 200, 300, 2, OK}, /* expired: taken over */
+        {RENEW, STR("run:1"), STR("a"), 0, 400, 1, ERR_BUSY},
+        {TAKE_IT, STR("run:1"), STR("b"), 210, 310, 3, OK}, /* the same holder after a restart */
+        {RENEW, STR("run:1"), STR("b"), 0, 320, 2, ERR_BUSY},
+        {RENEW, STR("run:1"), STR("b"), 0, 320, 3, OK},
+        {TAKE_IT, STR("run:1"), STR("a"), 319, 400, 0, ERR_BUSY},
+        {TAKE_IT, STR("run:1"), STR("a"), 320, 420, 4, OK},
+        {RENEW, STR("run:3"), STR("a"), 0, 400, 1, ERR_BUSY}, /* never taken */
+    };
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        int64_t epoch = 0;
+        enum err e = steps[i].what == TAKE_IT ? lease_take(t->db, steps[i].name, steps[i].holder,
+                                                           steps[i].now, steps[i].until, &epoch)
+                                              : lease_renew(t->db, steps[i].name, steps[i].holder,
+                                                            steps[i].epoch, steps[i].until);
+        if (e != steps[i].expected) fail_msg("step %zu: %s", i, err_code(e));
+        if (steps[i].what == TAKE_IT) assert_int_equal(epoch, steps[i].epoch);
+    }
+}
+
+int test_snapshots(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_DB(versions_and_epochs),
+        WITH_DB(deleting),
+        WITH_DB(damage),
+        WITH_DB(leases),
+    };
+    return cmocka_run_group_tests_name("store/snapshots", tests, NULL, NULL);
+}

@@ -336,7 +336,7 @@ describe('sessions', () => {
 
     const cookie = cookieOf(answer);
     assert.equal(cookie.name, 'fermata_session');
-    assert.match(cookie.value, /^[A-Za-z0-9_-]{43}$/);
+    assert.match(cookie.value, /^[A-Za-z0-9_-]{43}\.[0-9a-f]{8}\.[A-Za-z0-9_-]{43}$/, 'a token and its signature');
     assert.deepEqual(cookie.attributes, ['Path=/', 'HttpOnly', 'SameSite=Strict', `Max-Age=${30 * 86400}`]);
     const who = (await whoami(it.server, cookie.header)).json();
     assert.deepEqual(who, { user: 'ann', roles: ['user', 'approver'], via: 'session' });

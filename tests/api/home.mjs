@@ -37,7 +37,8 @@ export function call(server, method, path, { headers = {}, body } = {}) {
     const options = { host: server.host, port: server.port, method, path, headers, agent: false };
     const sent = request(options, (response) => {
       const pieces = [];
-      response.on('data', (piece) => pieces.push(piece)).on('error', failed).on('end', () => {
+      if (response.headers['content-type']?.startsWith('text/event-stream')) response.destroy(); // never ends
+      response.on('data', (piece) => pieces.push(piece)).on('error', failed).on('close', () => {
         const text = Buffer.concat(pieces).toString('utf8');
         done({
           status: response.statusCode, headers: response.headers, cookies: response.headers['set-cookie'] ?? [],

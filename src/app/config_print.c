@@ -53,7 +53,20 @@ static void print_value(struct buf *out, const struct option *option, struct str
     if (list) buf_char(out, ']');
 }
 
-/* Options of one section stand together in the table, and no section is inside another. */
+/* The lines of the sections that `head` ("agents.assistant." or empty) is in and `open` was not;
+ * returns how deep that is. */
+static int print_sections(struct buf *out, str head, str open)
+{
+    int depth = 0;
+    for (str rest = head; rest.len; depth++) {
+        str name = str_split(&rest, '.');
+        str upto = {head.p, (size_t)(name.p - head.p) + name.len + 1};
+        if (!str_starts(open, upto)) buf_printf(out, "%*s%.*s:\n", 2 * depth, "", STR_ARG(name));
+    }
+    return depth;
+}
+
+/* Options of one section stand together in the table. */
 void config_print(const struct config *config, struct buf *out)
 {
     str open = STR_EMPTY;
@@ -61,11 +74,11 @@ void config_print(const struct config *config, struct buf *out)
         const struct option *option = &options[i];
         const struct config_value *value = &config->values[i];
         str name = str_c(option->name), leaf = option_leaf(name);
-        str head = {name.p, name.len - leaf.len}; /* "limits." or empty */
-        if (head.len && !str_eq(head, open)) buf_printf(out, "%.*s:\n", (int)head.len - 1, head.p);
+        str head = {name.p, name.len - leaf.len};
+        int depth = print_sections(out, head, open);
         open = head;
         bool comment = option->not_in_file || (option->type == SECRET && value->items.count);
-        buf_printf(out, "%s%s%s: ", head.len ? "  " : "", comment ? "# " : "", leaf.p);
+        buf_printf(out, "%*s%s%s: ", 2 * depth, "", comment ? "# " : "", leaf.p);
         print_value(out, option, value->items);
         buf_printf(out, "  # %s\n", option_place(config, option, value).text);
     }

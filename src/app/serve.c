@@ -2,20 +2,28 @@
  *
  * `fermata serve`: wires everything together, runs until told to stop.
  *
- * Life of a request, with the functions that carry it:
+ * Life of a chat turn, with the functions that carry it (L on the loop thread, S on a store
+ * thread):
  *
- *   listener_tcp          accepts                                        net/loop.c
- *   http_server_accept    one connection object, nothing else            net/http_server.c
- *   http1_feed            bytes -> head, body                            net/http1.c
- *   gate_public.on_head   Host, route, Origin, who, how fast, how large  app/gate.c
- *   gate_public.on_request  session from the store, JSON body            app/gate.c
- *   route->handle         the work; a change is a job                    app/handle_*.c
- *   store_write           jobs of a turn share one commit                store/store.c
- *   job->done             back on the loop, after the commit             app/handle_*.c
- *   http_answer           bytes to the socket                            net/http_answer.c
+ *   L  http_server_accept, http1_feed     bytes become a head and a body      net/http_server.c,
+ * http1.c L  gate_public                        Host, route, Origin, who, how fast  app/gate.c L
+ * handle_run_post, run_input_parse   what is asked for                   app/handle_runs.c,
+ * run_input.c S  post_apply, run_begin              one commit: thread, run, message, facts
+ * message.added, run.started, step.start, snapshot                agent/begin.c, store/store.c L
+ * tell, 202                          the facts to the bus, the run woken app/handle_runs.c S
+ * load_run                           run, snapshot and context read      agent/run.c L  go_on,
+ * graph_effect, call_model    what the state asks for             agent/run.c, graph.c L  on_text,
+ * bus_preview               previews, not stored                agent/run.c L  on_preview,
+ * sse_log_append         encoded once for all readers        app/feed.c, wire/native.c, net/sse.c
+ *   L  on_end, step, graph_step           the pure step: next state, facts    agent/run.c, graph.c
+ *   S  commit_run                         one commit: facts, message, run; the snapshot goes
+ *   L  commit_done, on_facts              the facts to the bus and to the readers
  *
- * Start: lock, secret, store, keys, listeners, then the line that says so. Stop (SIGTERM, SIGINT):
- * listeners, connections, store, lock. A second signal ends at once, which is as safe as a crash.
+ * A crash anywhere leaves what was committed; runs_recover takes the same path from load_run on.
+ *
+ * Start: lock, secret, store, keys, lease, agent, listeners, then the line that says so. Stop
+ * (SIGTERM, SIGINT): listeners, connections, store, lock. A second signal ends at once, which is as
+ * safe as a crash.
  */
 #include <errno.h>
 #include <signal.h>

@@ -2,9 +2,9 @@
  *
  * The gate, in the order of its questions:
  *
- *   with the head      Host ours? forwarded by a proxy nobody configured? which route, which
- * method? changed by a foreign page? who is it? too fast? may they? how large a body? with the body
- * a session the store has to be asked about; JSON where the route takes it
+ *   with the head   Host ours? passed on by a proxy nobody configured? which route, which method?
+ *                   changed by a foreign page? who is it? too fast? may they? how large a body?
+ *   with the body   a session the store has to be asked about; JSON where the route takes it
  *
  * A refusal with the head is answered before the body is read. The admin socket asks only for the
  * route: who can open it owns the data folder.

@@ -2,22 +2,21 @@
  *
  * `fermata serve`: wires everything together, runs until told to stop.
  *
- * Life of a chat turn, with the functions that carry it (L on the loop thread, S on a store
- * thread):
+ * Life of a chat turn, with the functions that carry it; L on the loop thread, S on a store thread.
  *
- *   L  http_server_accept, http1_feed     bytes become a head and a body      net/http_server.c,
- * http1.c L  gate_public                        Host, route, Origin, who, how fast  app/gate.c L
- * handle_run_post, run_input_parse   what is asked for                   app/handle_runs.c,
- * run_input.c S  post_apply, run_begin              one commit: thread, run, message, facts
- * message.added, run.started, step.start, snapshot                agent/begin.c, store/store.c L
- * tell, 202                          the facts to the bus, the run woken app/handle_runs.c S
- * load_run                           run, snapshot and context read      agent/run.c L  go_on,
- * graph_effect, call_model    what the state asks for             agent/run.c, graph.c L  on_text,
- * bus_preview               previews, not stored                agent/run.c L  on_preview,
- * sse_log_append         encoded once for all readers        app/feed.c, wire/native.c, net/sse.c
- *   L  on_end, step, graph_step           the pure step: next state, facts    agent/run.c, graph.c
- *   S  commit_run                         one commit: facts, message, run; the snapshot goes
- *   L  commit_done, on_facts              the facts to the bus and to the readers
+ *   L  http_server_accept, http1_feed    bytes become head and body     net/http_server.c, http1.c
+ *   L  gate_public                       Host, route, Origin, who       app/gate.c
+ *   L  handle_run_post, run_input_parse  what is asked for              app/handle_runs.c
+ *   S  post_apply, run_begin             one commit: thread, run, message, snapshot, and the facts
+ *                                        message.added, run.started, step.start    agent/begin.c
+ *   L  tell, 202                         facts to the bus, run woken    app/handle_runs.c
+ *   S  load_run                          run, snapshot, context read    agent/run.c
+ *   L  go_on, graph_effect, call_model   what the state asks for        agent/run.c, graph.c
+ *   L  on_text, bus_preview              previews, not stored           agent/run.c
+ *   L  on_preview, sse_log_append        encoded once for all readers   app/feed.c, wire/native.c
+ *   L  on_end, step, graph_step          the pure step: state', facts   agent/run.c, graph.c
+ *   S  commit_run                        one commit: facts, message, run; the snapshot goes
+ *   L  commit_done, on_facts             facts to the bus and its readers
  *
  * A crash anywhere leaves what was committed; runs_recover takes the same path from load_run on.
  *

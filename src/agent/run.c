@@ -335,6 +335,13 @@ static void on_args(void *arg, size_t index, str delta)
     (void)delta;
 }
 
+/* Nothing of what was shown becomes a fact. */
+static void discard(struct active *active, str reason)
+{
+    if (active->shown) show(active, PREVIEW_DISCARD, reason, 0);
+    active->shown = false;
+}
+
 static struct turn turn_so_far(const struct active *active)
 {
     return (struct turn){.message_id = str_c(active->message_id),
@@ -352,7 +359,7 @@ static void model_down(struct active *active, enum err e, const struct fault *wh
 
 static void attempt_failed(struct active *active, const struct fault *why)
 {
-    if (active->shown) show(active, PREVIEW_DISCARD, STR("the model's answer broke off"), 0);
+    discard(active, STR("the model's answer broke off"));
     if (active->attempt >= RUN_ATTEMPTS_MAX) {
         model_down(active, ERR_MODEL_UNAVAILABLE, why);
         return;
@@ -375,11 +382,13 @@ static void on_end(void *arg, enum model_end end, const struct model_usage *usag
     if (end == MODEL_DONE && !overflow) {
         struct input input = {.kind = INPUT_TURN, .turn = turn_so_far(active)};
         if (usage) input.turn.usage = *usage;
+        if (active->call_count)
+            discard(active, STR("the model called a tool")); /* there are none */
         step(active, &input);
     } else if (end == MODEL_AGAIN && !overflow) {
         attempt_failed(active, why);
     } else {
-        if (active->shown) show(active, PREVIEW_DISCARD, STR("the model failed"), 0);
+        discard(active, STR("the model failed"));
         struct fault too_long;
         if (overflow) fault(&too_long, ERR_TOO_LARGE, "the model's answer is too long");
         model_down(active, ERR_INTERNAL, overflow ? &too_long : why);
@@ -445,6 +454,8 @@ static void cancel_now(struct active *active)
     if (active->call) model_cancel(&active->runs->options.agent->model, TAKE(active->call));
     timer_stop(active->timer);
     struct input input = {.kind = INPUT_CANCEL, .turn = turn_so_far(active)};
+    if (!active->text.len)
+        discard(active, STR("cancelled")); /* only reasoning was shown: nothing is kept */
     step(active, &input);
 }
 

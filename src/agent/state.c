@@ -224,7 +224,7 @@ static enum err word_parse(const struct reader *reader, const struct field *fiel
 static enum err phase_parse(const struct reader *reader, const struct field *field,
                             const struct json *value, void *at)
 {
-    unsigned word;
+    unsigned word = 0;
     enum err e = word_parse(reader, field, value, phase_names, PHASE_COUNT, &word);
     if (e) return e;
     *(enum phase *)at = (enum phase)word;
@@ -240,7 +240,7 @@ static void phase_write(struct json_writer *w, const struct field *field, const 
 static enum err stage_parse(const struct reader *reader, const struct field *field,
                             const struct json *value, void *at)
 {
-    unsigned word;
+    unsigned word = 0;
     enum err e = word_parse(reader, field, value, stage_names, STAGE_COUNT, &word);
     if (e) return e;
     *(enum stage *)at = (enum stage)word;
@@ -271,7 +271,7 @@ static enum err number_parse(const struct reader *reader, const struct field *fi
 static enum err u32_parse(const struct reader *reader, const struct field *field,
                           const struct json *value, void *at)
 {
-    uint64_t number;
+    uint64_t number = 0;
     enum err e = number_parse(reader, field, value, UINT32_MAX, &number);
     if (e) return e;
     *(uint32_t *)at = (uint32_t)number;
@@ -310,7 +310,7 @@ static void tokens_write(struct json_writer *w, const struct field *field, const
 static enum err place_parse(const struct reader *reader, const struct field *field,
                             const struct json *value, void *at)
 {
-    uint64_t number;
+    uint64_t number = 0;
     enum err e = number_parse(reader, field, value, INT64_MAX, &number);
     if (e) return e;
     *(int64_t *)at = (int64_t)number;

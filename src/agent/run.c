@@ -30,6 +30,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "base/utf8.h"
 #include "net/loop.h"
 #include "store/store.h"
 
@@ -128,16 +129,6 @@ static void show(struct active *active, enum preview_kind kind, str delta, uint6
                                   .delta = delta,
                                   .offset = offset,
                                   .at = clock_wall(o->clock)});
-}
-
-static uint64_t utf16_units(str text)
-{
-    uint64_t units = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char byte = (unsigned char)text.p[i];
-        if ((byte & 0xc0) != 0x80) units += byte >= 0xf0 ? 2 : 1;
-    }
-    return units;
 }
 
 /* ---- commits ---- */
@@ -307,7 +298,7 @@ static void on_text(void *arg, str delta)
     shown_first(active);
     show(active, PREVIEW_TEXT, delta, active->text_units);
     buf_append(&active->text, delta);
-    active->text_units += utf16_units(delta);
+    active->text_units += utf8_utf16_units(delta);
 }
 
 static void on_reasoning(void *arg, str delta)
@@ -316,7 +307,7 @@ static void on_reasoning(void *arg, str delta)
     active->shown = true; /* a discard has to follow, should the attempt fail */
     show(active, PREVIEW_REASONING, delta, active->reasoning_units);
     buf_append(&active->reasoning, delta);
-    active->reasoning_units += utf16_units(delta);
+    active->reasoning_units += utf8_utf16_units(delta);
 }
 
 static void on_call(void *arg, size_t index, str provider_id, str name)

@@ -101,7 +101,7 @@ enum {
     STORE_STACK_BYTES = 512 * 1024,   /* of a store thread; a job needs a few KiB */
     STORE_CACHE_KIB = 2000,           /* page cache of a connection, grown on demand */
     STORE_BUSY_MS_MAX = 500,          /* waiting for a lock in the database file */
-    STORE_WAL_PAGES = 4000, /* 16 MiB of log: time to copy it; a page changed often is copied once */
+    STORE_WAL_PAGES = 4000,           /* 16 MiB of log: a page written often is copied once */
     STORE_WAL_PAGES_HIGH = 16 * 1000, /* readers kept it from starting anew: wait for them */
     STORE_WAL_BYTES_KEPT = 16 * 1024 * 1024, /* a larger log file is cut when it starts anew */
     SECRET_FILE_BYTES_MAX = 4 * 1024,        /* FERMATA_SECRET_FILE */

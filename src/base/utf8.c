@@ -81,3 +81,14 @@ size_t utf8_write(uint32_t code, char *out)
     out[0] = (char)(lead[len] | code);
     return len;
 }
+
+/* Each character is one unit, and one of four bytes two. */
+uint64_t utf8_utf16_units(str text)
+{
+    uint64_t units = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char byte = (unsigned char)text.p[i];
+        if ((byte & 0xc0) != 0x80) units += byte >= 0xf0 ? 2 : 1;
+    }
+    return units;
+}

@@ -17,4 +17,7 @@ const char *utf8_skip(const char *at, const char *end);
  * 4, and touches no more. */
 size_t utf8_write(uint32_t code, char *out);
 
+/* How many UTF-16 units valid UTF-8 has: what `offset` counts on the wire. */
+uint64_t utf8_utf16_units(str text);
+
 #endif

@@ -98,7 +98,12 @@ static enum err refuse_unknown(const struct reader *r, struct members members, s
         at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "",
                                members.rows[i].name);
     key = player_chars(key, 32);
-    return refuse(r, "has an unknown member \"%.*s\"; known: %s", STR_ARG(key), known);
+    char shown[4 * 32 + 1]; /* without what would steer a terminal */
+    for (size_t i = 0; i < key.len; i++)
+        shown[i] = (unsigned char)key.p[i] < ' ' || key.p[i] == 0x7f ? '?' : key.p[i];
+    shown[key.len] = '\0';
+    return refuse(r, "%shas an unknown member \"%s\"; known: %s", *r->path ? "" : "the line ",
+                  shown, known);
 }
 
 static enum err read_object(struct reader *r, const struct json *value, struct members members,

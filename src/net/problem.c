@@ -12,8 +12,10 @@
 static str clean(const char *text, char *copy, size_t size)
 {
     str s = str_c(text);
-    for (size_t cut = 0; cut < 4 && cut <= s.len; cut++)
-        if (utf8_valid((str){s.p, s.len - cut})) return (str){s.p, s.len - cut};
+    for (str whole = s; s.len - whole.len < 4; whole.len--) {
+        if (utf8_valid(whole)) return whole;
+        if ((unsigned char)whole.p[whole.len - 1] < 0x80) break; /* the fault lies before it */
+    }
     if (s.len > size) s.len = size;
     for (size_t i = 0; i < s.len; i++) copy[i] = (unsigned char)s.p[i] < 0x80 ? s.p[i] : '?';
     return (str){copy, s.len};

@@ -183,7 +183,8 @@ enum err snapshot_load(struct db *db, struct arena *arena, int64_t run, int64_t 
  */
 enum err snapshot_save(struct db *db, int64_t run, int64_t version, int64_t epoch, str bytes,
                        const unsigned char hash[static HASH_BYTES]) MUST_USE;
-/* Remove it at the end of its run, under the same conditions; version -1: whichever it is (a damaged one). */
+/* Remove it at the end of its run, under the same conditions; version -1: whichever it is (a
+ * damaged one). */
 enum err snapshot_delete(struct db *db, int64_t run, int64_t version, int64_t epoch) MUST_USE;
 
 /* ---- leases ---- */

@@ -126,11 +126,13 @@ static enum err message_at(struct db *db, int64_t thread, int64_t place, int64_t
     return OK;
 }
 
+/* The place behind the last message. */
 static enum err message_end(struct db *db, int64_t thread, int64_t *ret_end)
 {
-    struct stmt *s = db_prepare(db, "SELECT max(seq)+1 FROM messages WHERE thread=?1");
+    struct stmt *s = db_prepare(db, "SELECT seq FROM messages WHERE thread=?1"
+                                    " ORDER BY seq DESC LIMIT 1");
     stmt_bind_i64(s, 1, thread);
-    int64_t end = stmt_step(s) && !stmt_is_null(s, 0) ? stmt_i64(s, 0) : 1;
+    int64_t end = stmt_step(s) ? stmt_i64(s, 0) + 1 : 1;
     enum err e = stmt_end(s);
     if (!e) *ret_end = end;
     return e;

@@ -178,13 +178,3 @@ str native_ends_message(struct arena *arena, const struct fact *fact)
     if (!ends || json_parse(arena, fact->data, &data, NULL)) return STR_EMPTY;
     return json_text(json_get(data, STR("messageId")));
 }
-
-uint64_t native_utf16_units(str text)
-{
-    uint64_t units = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char byte = (unsigned char)text.p[i];
-        if ((byte & 0xc0) != 0x80) units += byte >= 0xf0 ? 2 : 1;
-    }
-    return units;
-}

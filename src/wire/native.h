@@ -23,7 +23,4 @@ void native_reset(struct buf *out, str thread_id, const char *reason, int64_t se
  * cold; empty for other facts. */
 str native_ends_message(struct arena *arena, const struct fact *fact);
 
-/* UTF-16 units of valid UTF-8: what `offset` counts. */
-uint64_t native_utf16_units(str text);
-
 #endif

@@ -222,6 +222,7 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
     x->https = guard_https(config, head, peer);
     x->here = request->peer_loopback && !guard_forwarded(head);
     *ret_body_max = HTTP_IGNORED_BODY_BYTES_MAX;
+    request->body_ignored = true; /* unless a route wants it */
 
     enum err e = guard_host(config, head->host, reterr);
     if (e) return e;
@@ -251,6 +252,7 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
               : count(x, reterr); /* a flood from its address must not make a server look dead */
     if (!e && x->route->access != ACCESS_OPEN && !x->ask_store) e = permit(x, reterr);
     if (!e) e = check_type(x, reterr);
+    request->body_ignored = !x->route->body;
     if (x->route->body_bytes_max) *ret_body_max = x->route->body_bytes_max;
     if (*ret_body_max > config->body_bytes_max) *ret_body_max = config->body_bytes_max;
     return e;

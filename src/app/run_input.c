@@ -101,13 +101,11 @@ static enum err parse_message(struct arena *arena, const struct json *item, size
     return OK;
 }
 
-static enum err parse_messages(struct arena *arena, const struct json *list,
-                               struct run_input *input, struct fault *reterr)
+/* Only what follows the last word of anybody else is new; the rest is the client's memory of the
+ * past, of which nothing is used. Tool messages count only for a front-end call; there are none. */
+static enum err find_new(const struct json *list, size_t *ret_first, struct fault *reterr)
 {
-    if (!list || list->type != JSON_ARRAY)
-        return fault_field(reterr, ERR_INVALID_FIELD, "messages", "messages must be a list");
-    input->messages = arena_array(arena, list->count + 1, sizeof *input->messages);
-    size_t index = 0;
+    size_t index = 0, first = 0;
     for (const struct json *item = list->child; item; item = item->next, index++) {
         str role = json_text(json_get(item, STR("role")));
         if (!role.len) {
@@ -115,14 +113,26 @@ static enum err parse_messages(struct arena *arena, const struct json *list,
             snprintf(path, sizeof path, "messages[%zu].role", index);
             return fault_field(reterr, ERR_INVALID_FIELD, path, "a message needs a role");
         }
-        if (str_eq(role, STR("tool")))
-            continue; /* counts only for a front-end call; there are none */
-        if (!str_eq(role, STR("user"))) {
-            input->message_count = 0; /* only what follows the last word of anybody else is new */
-            continue;
-        }
-        enum err e =
-            parse_message(arena, item, index, &input->messages[input->message_count], reterr);
+        if (!str_eq(role, STR("user")) && !str_eq(role, STR("tool"))) first = index + 1;
+    }
+    *ret_first = first;
+    return OK;
+}
+
+static enum err parse_messages(struct arena *arena, const struct json *list,
+                               struct run_input *input, struct fault *reterr)
+{
+    if (!list || list->type != JSON_ARRAY)
+        return fault_field(reterr, ERR_INVALID_FIELD, "messages", "messages must be a list");
+    size_t first;
+    enum err e = find_new(list, &first, reterr);
+    if (e) return e;
+    input->messages = arena_array(arena, list->count + 1, sizeof *input->messages);
+    size_t index = 0;
+    for (const struct json *item = list->child; item; item = item->next, index++) {
+        bool user = str_eq(json_text(json_get(item, STR("role"))), STR("user"));
+        if (index < first || !user) continue;
+        e = parse_message(arena, item, index, &input->messages[input->message_count], reterr);
         if (e) return e;
         input->message_count++;
     }

@@ -33,6 +33,36 @@ void crypto_sha256(str data, unsigned char out[static HASH_BYTES])
     if (!EVP_Digest(data.p, data.len, out, NULL, EVP_sha256(), NULL)) abort();
 }
 
+/* OpenSSL's own context, under our name. */
+static EVP_MD_CTX *context(struct crypto_hash *hash)
+{
+    return (EVP_MD_CTX *)(void *)hash;
+}
+
+struct crypto_hash *crypto_hash_new(void)
+{
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    if (!ctx || !EVP_DigestInit_ex(ctx, EVP_sha256(), NULL)) abort();
+    return (struct crypto_hash *)(void *)ctx;
+}
+
+void crypto_hash_add(struct crypto_hash *hash, str data)
+{
+    if (!EVP_DigestUpdate(context(hash), data.p, data.len)) abort();
+}
+
+void crypto_hash_take(struct crypto_hash *hash, unsigned char out[static HASH_BYTES])
+{
+    if (!EVP_DigestFinal_ex(context(hash), out, NULL) ||
+        !EVP_DigestInit_ex(context(hash), EVP_sha256(), NULL))
+        abort();
+}
+
+void crypto_hash_free(struct crypto_hash *hash)
+{
+    EVP_MD_CTX_free(context(hash));
+}
+
 void crypto_hmac(str key, str data, unsigned char out[static HASH_BYTES])
 {
     unsigned len = 0;

@@ -13,6 +13,14 @@ enum { HASH_BYTES = 32, HASH_HEX_BYTES = 65 };
 
 void crypto_random(void *out, size_t size);
 void crypto_sha256(str data, unsigned char out[static HASH_BYTES]);
+
+/* SHA-256 of bytes that come in pieces. */
+struct crypto_hash;
+struct crypto_hash *crypto_hash_new(void);
+void crypto_hash_add(struct crypto_hash *hash, str data);
+void crypto_hash_take(struct crypto_hash *hash, unsigned char out[static HASH_BYTES]); /* anew */
+void crypto_hash_free(struct crypto_hash *hash); /* NULL is fine */
+
 void crypto_hmac(str key, str data, unsigned char out[static HASH_BYTES]);
 
 /* HKDF-SHA-256 with an empty salt: the subkey of `secret` named `label`. */

@@ -21,9 +21,9 @@ enum {
     HTTP_BODY_IDLE_MS_MAX = 30 * 1000, /* without a byte of the body: 408 */
     HTTP_BODY_RATE_MIN = 512,     /* bytes a second a body must keep up after those 30 s: 408 */
     HTTP_IDLE_MS_MAX = 75 * 1000, /* kept alive between requests */
-    HTTP_WRITE_STALL_MS_MAX = 30 * 1000, /* a reader that takes no byte is cut */
-    HTTP_LINGER_MS_MAX = 2 * 1000, /* reading on after an error answer, so that no reset eats it */
-    HTTP_LINGER_BYTES_MAX = 64 * 1024,
+    HTTP_WRITE_STALL_MS_MAX = 30 * 1000,  /* a reader that takes no byte is cut */
+    HTTP_LINGER_MS_MAX = 2 * 1000,        /* reading on after a refusal, so that no reset eats it */
+    HTTP_LINGER_TOTAL_MS_MAX = 30 * 1000, /* as long as the client still sends its body */
     HTTP_AHEAD_BYTES_MAX =
         128 * 1024, /* pipelined bytes that wait: what one or two reads brought */
     SOCK_UNSENT_BYTES_MAX = 128 * 1024, /* taken by the kernel ahead of a slow reader */
@@ -55,8 +55,8 @@ enum {
     SSE_KEEPALIVE_MS = 15 * 1000,        /* proxies drop silence at 30 to 60 s */
     SSE_SEGMENT_BYTES_MIN = 4 * 1024,    /* the first piece of a log */
     SSE_SEGMENT_BYTES = 64 * 1024,       /* one piece of a shared log */
-    SSE_REST_MS_MIN = 1,                 /* a delivery shorter than this needs no rest after it */
-    SSE_REST_MS_MAX = 10,                /* the most that a large audience adds to a frame's way */
+    SSE_REST_MS_MIN = 2,                 /* a delivery shorter than this needs no rest after it */
+    SSE_REST_MS_MAX = 10,                /* the longest such rest */
     SSE_PRIVATE_BYTES_MAX = 256 * 1024,  /* catch-up bytes waiting for one reader */
     SSE_LOG_BYTES_MAX = 4 * 1024 * 1024, /* kept in memory per log; a reader behind it catches up
                                             from the store */
@@ -111,6 +111,15 @@ enum {
     SESSIONS_EXPIRE_MAX = 1000,              /* rows removed by one job */
     SETTING_NAME_BYTES_MAX = 128,            /* scope or name of a setting */
     SETTING_VALUE_BYTES_MAX = 64 * 1024,     /* a prompt is the longest kind */
+
+    /* Backups. */
+    ARCHIVE_PARTS_MAX = 64,              /* an archive has four */
+    ARCHIVE_NAME_BYTES_MAX = 99,         /* what a ustar header holds, with its NUL */
+    ARCHIVE_PART_GIB_MAX = 16 * 1024,    /* more than a file system takes for one file */
+    BACKUP_PAGES_STEP = 1024,            /* pages copied between two looks at whether to stop */
+    BACKUP_PIECE_BYTES = 256 * 1024,     /* read and hashed at a time */
+    BACKUP_MANIFEST_BYTES_MAX = 4096,    /* ours has 150 bytes */
+    BACKUP_COPY_MS_MAX = 60 * 60 * 1000, /* the server copies some 200 MiB a second */
 
     /* Conversations. */
     FACT_PAGE_BYTES_MAX = 256 * 1024, /* data read in one go for a follower that lags */

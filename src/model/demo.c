@@ -16,11 +16,10 @@
 enum language { ENGLISH, CHINESE, LANGUAGES };
 enum { WORDS_MAX = 10 };
 
-#define SWITCH_LINES                                     \
-    "```sh\n"                                            \
-    "FERMATA_MODEL_PROVIDER=openai\n"                    \
-    "FERMATA_MODEL_BASE_URL=http://127.0.0.1:11434/v1\n" \
-    "FERMATA_MODEL_NAME=qwen3\n"                         \
+#define SWITCH_LINES                    \
+    "```sh\n"                           \
+    "FERMATA_MODEL_PROVIDER=scripted\n" \
+    "FERMATA_SCRIPT=script.jsonl\n"     \
     "```\n"
 
 struct rule {
@@ -37,22 +36,22 @@ static const struct rule rules[] = {
      {STR("I am Fermata's **demo model**: a few rules, no intelligence. I can\n\n"
           "- greet you, in English and in Chinese;\n"
           "- stream an answer, so that you see how that looks;\n"
-          "- tell you how to switch to a real model.\n\n"
+          "- tell you how to let a script speak in my place.\n\n"
           "Everything around me is real: the conversation is stored before you see it and "
           "survives a restart.\n"),
       STR("我是 Fermata 的**演示模型**：只有几条规则，没有智能。我可以：\n\n"
           "- 用中文或英文打招呼；\n"
           "- 流式输出回答，让您看到效果；\n"
-          "- 告诉您怎样换成真正的模型。\n\n"
+          "- 告诉您怎样用脚本代替我。\n\n"
           "除我之外一切都是真的：对话先落盘再展示，重启后依然存在。\n")}},
     {0,
      {{STR("help"), STR("how do i"), STR("real model")},
       {STR("帮助"), STR("帮我"), STR("怎么用"), STR("如何使用"), STR("真正的模型")}},
-     {STR("This is the demo model. For real answers, stop the server, set these three, and start "
-          "it again:\n\n" SWITCH_LINES "\n"
-          "Any server that speaks the OpenAI protocol will do, also one on your own machine.\n"),
-      STR("这里是演示模型。要得到真正的回答，请停止服务，设置下面三项，再重新启动：\n\n" SWITCH_LINES "\n"
-          "任何兼容 OpenAI 协议的服务都可以，包括您本机上的。\n")}},
+     {STR("This is the demo model; real ones are not in this version yet. A script can speak in my "
+          "place: stop the server, set these two, and start it again.\n\n" SWITCH_LINES "\n"
+          "docs/SCRIPT.md has the format.\n"),
+      STR("这里是演示模型；这个版本还不能接入真正的模型。可以用脚本代替我：停止服务，设置下面两项，再重新启动。\n\n" SWITCH_LINES "\n"
+          "格式见 docs/SCRIPT.md。\n")}},
     {40,
      {{STR("thanks"), STR("thank you"), STR("thx"), STR("cheers")},
       {STR("谢谢"), STR("多谢"), STR("感谢"), STR("谢了")}},
@@ -61,9 +60,8 @@ static const struct rule rules[] = {
     {40,
      {{STR("hello"), STR("hi"), STR("hey"), STR("good morning"), STR("good evening")},
       {STR("你好"), STR("您好"), STR("嗨"), STR("早上好"), STR("晚上好"), STR("哈喽")}},
-     {STR("Hello! I am Fermata's demo model. Ask me **what can you do**, or say **help** to learn "
-          "how to switch to a real one.\n"),
-      STR("你好！我是 Fermata 的演示模型。可以问我**你会什么**，或者说**帮助**，了解怎样换成真正的模型。\n")}},
+     {STR("Hello! I am Fermata's demo model. Ask me **what can you do**, or say **help**.\n"),
+      STR("你好！我是 Fermata 的演示模型。可以问我**你会什么**，或者说**帮助**。\n")}},
 };
 
 /* Around the first line of a message that no rule knows. */
@@ -71,10 +69,10 @@ static const struct {
     str before, after;
 } otherwise[LANGUAGES] = {
     [ENGLISH] = {STR("You wrote:\n\n> "),
-                 STR("\n\nI am only the demo model and cannot say more about it. Three lines switch "
-                     "to a real one:\n\n" SWITCH_LINES)},
+                 STR("\n\nI am only the demo model and cannot say more about it. Say **help** to "
+                     "learn what can speak in my place.\n")},
     [CHINESE] = {STR("您写道：\n\n> "),
-                 STR("\n\n我只是演示模型，对此说不出更多。设置下面三项即可换成真正的模型：\n\n" SWITCH_LINES)},
+                 STR("\n\n我只是演示模型，对此说不出更多。说**帮助**可以了解用什么来代替我。\n")},
 };
 /* clang-format on */
 

@@ -46,7 +46,7 @@ static void conn_flushed(struct http_conn *conn)
     conn_wait(conn, SPAN_IDLE);
     if (conn->processing) return;
     sock_read_start(conn->sock);
-    if (conn->ahead.len) conn_process(conn, STR_EMPTY);
+    if (conn->ahead.len) conn_resume(conn);
 }
 
 /* Write `out` and `tail`; what the socket does not take now, it takes when it can. */

@@ -64,8 +64,9 @@ struct http_conn {
     struct buf ahead; /* pipelined bytes that have to wait */
     size_t
         pending; /* unwritten bytes when last looked at, to tell a slow reader from a stopped one */
-    size_t lingered;
-    msec body_began;
+    uint64_t body_bytes;
+    struct loop_defer resume;
+    msec began; /* the body, or the lingering */
     const struct http_stream_ops *stream;
     void *stream_arg;
 };
@@ -84,6 +85,7 @@ void conn_process(struct http_conn *conn, str input);
 void conn_close(struct http_conn *conn);
 void conn_cut(struct http_conn *conn); /* with a reset */
 void conn_linger(struct http_conn *conn);
+void conn_resume(struct http_conn *conn);
 void request_free(struct request *request);
 
 /* http_answer.c */

@@ -2,27 +2,29 @@
  *
  * HTTP/1.1 connections around the parser of http1.c.
  *
- *            first byte        head                end                 answer
- *   IDLE ───────────────▶ HEAD ─────▶ BODY ─────────────▶ HANDLING ──────────▶ FLUSHING
- *    ▲                     │ refused   │ refused             │ http_stream        │   │
- *    │                     ▼           ▼                     ▼                    │   │ close
- * wanted │                  FLUSHING, then close              STREAM ── end ──────────┘   ▼
- *    └──────────────────────────── all written, kept alive ───────────────────┘   LINGER ─▶ gone
+ *          first byte       head            end               answer
+ *   IDLE ─────────────▶ HEAD ────▶ BODY ───────────▶ HANDLING ────────▶ FLUSHING
+ *    ▲                   │ refused  │ refused          │ http_stream     │     │
+ *    │                   ▼          ▼                  ▼                 │     │ close wanted
+ *    │              FLUSHING, then close             STREAM ── end ──────┘     ▼
+ *    └────────────────────── all written, kept alive ────────────────┘      LINGER ─▶ gone
  *
  * Invariants:
  * 1. One request of a connection is with the handler at a time; bytes behind it wait in `ahead`, at
- * most what one read brought, and reading stops until they are used.
+ *    most what one read brought, and reading stops until they are used.
  * 2. Each connection is in at most one deadline list: that of its unwritten bytes, else of its
- * state.
+ *    state.
  * 3. Answers are built in `out`, borrowed from the server's spare buffer, so an idle connection
- * owns no memory but itself. What the socket does not take at once moves to `sending` and stays in
- * place there.
+ *    owns no memory but itself. What the socket does not take at once moves to `sending` and stays
+ *    in place there.
  * 4. A request with the handler knows its connection, and the connection its request; whichever
- * goes first clears the other's pointer.
- * 5. After a refusal the connection is never parsed again: it is written out, shut down, drained a
- * little so that no reset eats the answer, and closed.
+ *    goes first clears the other's pointer.
+ * 5. After a refusal the connection is never parsed again: it is written out, shut down, and read
+ *    on and thrown away for a while, so that no reset eats the answer.
  * 6. A connection is never freed while its own code is on the stack: conn_close marks and unlinks
- * it, and it is freed, and its stream told, at the end of the turn.
+ *    it, and it is freed, and its stream told, at the end of the turn.
+ * 7. A handler is called from a read or from the end of a turn, never from inside another handler's
+ *    answer or another stream's end.
  */
 #include "net/http_server.h"
 
@@ -101,6 +103,7 @@ void conn_close(struct http_conn *conn)
     if (conn->state == CONN_CLOSED) return;
     struct http_server *server = conn->server;
     deadline_clear(&conn->deadline);
+    loop_defer_cancel(server->loop, &conn->resume);
     request_leave(conn);
     conn->state = CONN_CLOSED;
     sock_close(conn->sock);
@@ -133,9 +136,23 @@ void conn_linger(struct http_conn *conn)
         conn_close(conn);
         return;
     }
+    conn->began = loop_now(conn->server->loop);
     sock_shutdown(conn->sock);
     sock_read_start(conn->sock);
     conn_wait(conn, SPAN_LINGER);
+}
+
+/* Go on with requests that waited behind an answer; at the end of the turn (invariant 7). */
+static void resume(struct loop_defer *defer)
+{
+    struct http_conn *conn = CONTAINER(defer, struct http_conn, resume);
+    if (conn_reads(conn) && conn->ahead.len) conn_process(conn, STR_EMPTY);
+}
+
+void conn_resume(struct http_conn *conn)
+{
+    conn->resume.fn = resume;
+    loop_defer(conn->server->loop, &conn->resume);
 }
 
 /* ---- reading ---- */
@@ -170,7 +187,8 @@ static void on_head(struct http_conn *conn)
     buf_init(&request->body, body_max < SIZE_MAX ? (size_t)body_max : SIZE_MAX);
     http1_body_max(&conn->parser, body_max);
     conn->state = CONN_BODY;
-    conn->body_began = loop_now(server->loop);
+    conn->began = loop_now(server->loop);
+    conn->body_bytes = 0;
     if (!body_comes) return;
     conn_wait(conn, SPAN_BODY);
     if (head->expect_continue && (head->chunked || head->length <= body_max)) {
@@ -182,10 +200,11 @@ static void on_head(struct http_conn *conn)
 
 static void on_body(struct http_conn *conn)
 {
-    buf_append(&conn->request->body, conn->parser.piece);
-    msec spent = loop_now(conn->server->loop) - conn->body_began;
+    if (!conn->request->public.body_ignored) buf_append(&conn->request->body, conn->parser.piece);
+    conn->body_bytes += conn->parser.piece.len;
+    msec spent = loop_now(conn->server->loop) - conn->began;
     msec allowed = conn->server->deadlines[SPAN_BODY].span +
-                   (msec)(conn->request->body.len * 1000 / HTTP_BODY_RATE_MIN);
+                   (msec)(conn->body_bytes * 1000 / HTTP_BODY_RATE_MIN);
     if (spent > allowed) {
         conn_refuse(conn, ERR_TIMEOUT, NULL, true);
         return;
@@ -265,8 +284,11 @@ static void on_read(void *arg, str bytes)
     if (conn_reads(conn)) {
         conn_process(conn, bytes);
     } else if (conn->state == CONN_LINGER) {
-        conn->lingered += bytes.len;
-        if (conn->lingered > HTTP_LINGER_BYTES_MAX) conn_close(conn);
+        bool patient = loop_now(conn->server->loop) - conn->began < HTTP_LINGER_TOTAL_MS_MAX;
+        if (patient)
+            conn_wait(conn, SPAN_LINGER);
+        else
+            conn_close(conn);
     } else {
         buf_append(&conn->ahead, bytes);
         sock_read_stop(conn->sock);
@@ -391,6 +413,16 @@ static void on_stop_timeout(void *arg)
     }
 }
 
+/* Nothing of this connection is with a handler. Collected answers are still written. */
+static void conn_stop(struct http_conn *conn)
+{
+    conn->keep_alive = false;
+    if (conn->writing)
+        conn->state = CONN_FLUSHING;
+    else
+        conn_close(conn);
+}
+
 void http_server_stop(struct http_server *server, void (*on_stopped)(void *arg), void *arg)
 {
     assert(!server->stopping);
@@ -403,8 +435,8 @@ void http_server_stop(struct http_server *server, void (*on_stopped)(void *arg),
         next = conn->next; /* closing unlinks only this one */
         if (conn->state == CONN_STREAM)
             conn->stream->on_stop(conn->stream_arg);
-        else if (conn_reads(conn) && !conn->writing)
-            conn_close(conn);
+        else if (conn->state == CONN_IDLE || conn->state == CONN_HEAD)
+            conn_stop(conn);
     }
     loop_defer(server->loop, &server->reap);
 }

@@ -26,6 +26,7 @@ struct http_request {
     const char *peer;             /* address of the socket's other end; likewise */
     bool peer_loopback;
     str body;                        /* whole, until the request is answered */
+    bool body_ignored;               /* set by on_head: a body is read and thrown away */
     struct arena arena;              /* likewise */
     char id[32];                     /* X-Request-Id of the answer */
     const struct http_field *fields; /* set by the handler: part of every answer to this request */

@@ -87,14 +87,15 @@ static void on_rested(void *arg)
     if (log->due) deliver_soon(log);
 }
 
-/* As long as the delivery took, others have the loop: what is appended meanwhile goes out together.
- * So a large audience costs at most half of the loop's time, and a burst few system calls per
+/* After a long delivery others have the loop for a quarter of that time, and what is appended meanwhile goes out
+ * together: a large audience leaves the loop to others now and then, and a burst costs few system calls per
  * reader. */
 static void rest(struct sse_log *log, msec took)
 {
     if (took < SSE_REST_MS_MIN) return;
     if (!log->rest) log->rest = timer_new(log->loop, on_rested, log);
-    timer_start(log->rest, took < SSE_REST_MS_MAX ? took : SSE_REST_MS_MAX);
+    msec pause = (took + 3) / 4;
+    timer_start(log->rest, pause < SSE_REST_MS_MAX ? pause : SSE_REST_MS_MAX);
     log->resting = true;
 }
 
@@ -405,6 +406,7 @@ bool sse_send(struct sse_stream *stream, str frame)
 void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place)
 {
     stream_detach(stream);
+    assert(place <= log->end); /* it came from sse_log_end */
     stream->log = log;
     stream->place = place;
     stream->next = log->streams;

@@ -178,8 +178,8 @@ static enum err number_read(struct stmt *s, int64_t *ret_number)
     return e;
 }
 
-/* Reads only. A fresh file has no tables, no number and no owner. */
-static enum err identify(struct db *db, int64_t *ret_version, struct fault *reterr)
+/* A fresh file has no tables, no number and no owner. */
+enum err migrate_number(struct db *db, int64_t *ret_number, struct fault *reterr)
 {
     int64_t application = 0, version = 0, tables = 0;
     enum err e = number_read(db_prepare(db, "PRAGMA application_id"), &application);
@@ -195,7 +195,7 @@ static enum err identify(struct db *db, int64_t *ret_version, struct fault *rete
                      "the database has schema %lld and this version knows up to %d: "
                      "install the newer version again, or restore an older backup",
                      (long long)version, migrate_latest());
-    *ret_version = version;
+    *ret_number = version;
     return OK;
 }
 
@@ -211,7 +211,7 @@ static enum err apply(struct db *db, const struct migration *m)
 enum err migrate(struct db *db, struct fault *reterr)
 {
     int64_t version = 0;
-    enum err e = identify(db, &version, reterr);
+    enum err e = migrate_number(db, &version, reterr);
     if (e) return e;
     e = db_use_wal(db);
     if (e) return fault(reterr, e, "the database cannot use a write-ahead log: %s", db_message(db));

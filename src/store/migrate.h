@@ -15,6 +15,10 @@ struct db;
  * written by a newer version. */
 enum err migrate(struct db *db, struct fault *reterr) MUST_USE;
 
+/* Reads only: the number of the database's last step, 0 for a fresh one. Refuses what migrate would
+ * refuse. */
+enum err migrate_number(struct db *db, int64_t *ret_number, struct fault *reterr) MUST_USE;
+
 /* The number of the last step this program knows. */
 int migrate_latest(void);
 

@@ -151,7 +151,7 @@ static enum err run_list(struct stmt *s, struct arena *arena, size_t limit,
 
 static enum err run_one(struct stmt *s, struct arena *arena, struct run *ret_run)
 {
-    struct run_list list;
+    struct run_list list = {0};
     enum err e = run_list(s, arena, 1, &list);
     if (e) return e;
     if (!list.count) return ERR_NOT_FOUND;

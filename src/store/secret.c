@@ -15,8 +15,8 @@
 #include "base/limits.h"
 #include "store/private.h"
 
-#define KEY_NAME     "secret.key"
-#define KEY_NAME_NEW "secret.key.new"
+#define KEY_NAME     SECRET_KEY_NAME
+#define KEY_NAME_NEW SECRET_KEY_NAME ".new"
 
 enum { KEY_BYTES = 32 };
 

@@ -27,6 +27,8 @@ enum {
 
 struct secret;
 
+#define SECRET_KEY_NAME "secret.key" /* in the data folder */
+
 /* The secret of the data folder (`secret.key`, 32 random bytes, made if missing), or, if file is
  * not NULL or empty, all bytes of that file (at least 32). The caller holds the folder's lock.
  * A file that others may read is refused. */

@@ -413,6 +413,67 @@ enum err db_savepoint_release(struct db *db)
     return stmt_run(db_prepare(db, "RELEASE job"));
 }
 
+/* ---- copying ---- */
+
+static void handle_closep(sqlite3 **handle)
+{
+    sqlite3_close(*handle);
+}
+
+/* The copy is worth nothing before it is complete, so it needs no journal and no syncing. */
+static int copy_open(const char *path, sqlite3 **ret_handle)
+{
+    int flags =
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW;
+    int code = sqlite3_open_v2(path, ret_handle, flags, NULL);
+    if (code) return code;
+    return sqlite3_exec(*ret_handle, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF", NULL, NULL,
+                        NULL);
+}
+
+/* Our transaction holds the same state of the source from the first step to the last: the copying
+ * never has to begin anew. */
+static enum err copy_pages(struct db *db, sqlite3 *to, bool (*stop)(void *arg), void *arg)
+{
+    sqlite3_backup *backup = sqlite3_backup_init(to, "main", db->handle, "main");
+    if (!backup) return err_of(sqlite3_extended_errcode(to));
+    int code = SQLITE_OK;
+    bool stopped = false;
+    while (code == SQLITE_OK && !stopped) {
+        code = sqlite3_backup_step(backup, BACKUP_PAGES_STEP);
+        stopped = code == SQLITE_OK && stop && stop(arg);
+    }
+    int finished = sqlite3_backup_finish(backup);
+    if (stopped) return ERR_SHUTTING_DOWN;
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) return ERR_LOCKED; /* not in `finished` */
+    return err_of(finished);
+}
+
+static enum err copy_into(struct db *db, const char *path, bool (*stop)(void *arg), void *arg,
+                          struct fault *reterr)
+{
+    AUTO(handle_closep) sqlite3 *to = NULL;
+    enum err e = err_of(copy_open(path, &to));
+    if (!e) e = copy_pages(db, to, stop, arg);
+    if (!e) return OK;
+    return fault(reterr, e, "the database cannot be copied to %s: %s", path,
+                 e == ERR_SHUTTING_DOWN ? err_title(e) : sqlite3_errmsg(to));
+}
+
+enum err db_copy(struct db *db, const char *path, bool (*stop)(void *arg), void *arg,
+                 struct fault *reterr)
+{
+    assert(db->in_transaction);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return fault(reterr, errno == ENOSPC ? ERR_STORAGE_FULL : ERR_IO,
+                     "%s cannot be created: %s", path, strerror(errno));
+    close(fd);
+    enum err e = copy_into(db, path, stop, arg, reterr);
+    if (e) unlink(path);
+    return e;
+}
+
 /* ---- the write-ahead log ---- */
 
 int db_wal_pages(const struct db *db)

@@ -91,6 +91,12 @@ enum err db_lost(const struct db *db);
 /* End every statement that a job left in the middle. */
 void db_settle(struct db *db);
 
+/* Copy the database as this connection's transaction sees it into a new file (0600), which must not
+ * be there yet. Others may write meanwhile. stop (may be NULL) is asked now and then; when it says
+ * yes the result is ERR_SHUTTING_DOWN. On failure the file is gone again. */
+enum err db_copy(struct db *db, const char *path, bool (*stop)(void *arg), void *arg,
+                 struct fault *reterr) MUST_USE;
+
 /* Pages in the WAL after the last commit, and copying them into the database. `restart` waits for
  * the readers, so that the WAL can begin anew; ERR_LOCKED if they did not end in time. */
 int db_wal_pages(const struct db *db);

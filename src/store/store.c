@@ -36,8 +36,6 @@
 #include "store/migrate.h"
 #include "store/sqlite.h"
 
-#define DATABASE_NAME "fermata.db"
-
 /* First in, first out; jobs are linked through job->next. */
 struct queue {
     struct job *first, **last;
@@ -350,6 +348,14 @@ void store_read(struct store *store, struct job *job)
     if (submit(store, &store->reads, job)) pthread_cond_signal(&store->read_ready);
 }
 
+bool store_stopping(struct store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    bool stopping = store->stopping;
+    pthread_mutex_unlock(&store->mutex);
+    return stopping;
+}
+
 struct store_stats store_stats(struct store *store)
 {
     pthread_mutex_lock(&store->mutex);
@@ -445,7 +451,7 @@ enum err store_open(const char *folder, struct loop *loop, struct store **ret_st
                     struct fault *reterr)
 {
     AUTO(store_closep) struct store *store = store_new(loop);
-    int len = snprintf(store->path, sizeof store->path, "%s/" DATABASE_NAME, folder);
+    int len = snprintf(store->path, sizeof store->path, "%s/" STORE_DATABASE_NAME, folder);
     if (len >= (int)sizeof store->path)
         return fault(reterr, ERR_CONFIG, "the path of the data folder is too long");
     enum err e = db_open(store->path, DB_WRITER, &store->writer, reterr);

@@ -22,6 +22,8 @@ struct loop;
 struct db;
 struct store;
 
+#define STORE_DATABASE_NAME "fermata.db" /* in the data folder */
+
 /* The exit code after which only a restart can tell what was saved (EX_SOFTWARE of sysexits.h). */
 enum { STORE_EXIT_UNKNOWN = 70 };
 
@@ -53,6 +55,9 @@ void store_read(struct store *store, struct job *job);
 /* Run one job now, on this thread, in a transaction of its own; for the command line, and for
  * start-up before the loop runs. done is not called. */
 enum err store_run(struct store *store, struct job *job) MUST_USE;
+
+/* store_close was called: for a job that takes long. From any thread. */
+bool store_stopping(struct store *store);
 
 /* Figures for metrics. From the loop thread. */
 struct store_stats {

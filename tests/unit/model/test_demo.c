@@ -50,7 +50,7 @@ static void answers(void **state)
         {STR("Thanks!"), "You are welcome!"},
         {STR("thank you"), "You are welcome!"},
         {STR("谢谢你"), "不客气！"},
-        {STR("help"), "FERMATA_MODEL_PROVIDER=openai\nFERMATA_MODEL_BASE_URL=http"},
+        {STR("help"), "FERMATA_MODEL_PROVIDER=scripted\nFERMATA_SCRIPT="},
         {STR("帮助"), "FERMATA_MODEL_NAME="},
         {STR("whelp"), "You wrote"},
         {STR("book a room"), "> book a room\n\nI am only the demo model"},

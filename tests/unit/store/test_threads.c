@@ -179,6 +179,33 @@ static void search_bounds(void **state)
     assert_int_equal(list.count, 0);
 }
 
+/* The newer thread uses up what may be looked at; one message less, and the older one is found. */
+static void search_ends(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t older = thread_made(t->db, "alice", "t1", "x", 1);
+    message_made(t->db, older, "m", "needle", 1);
+    int64_t newer = thread_made(t->db, "alice", "t2", "x", 2);
+    struct stmt *s =
+        db_prepare(t->db,
+                   "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<?2)"
+                   " INSERT INTO messages SELECT ?1, i, i, '', '', 0, 'hay', '', '', '', '', ''"
+                   " FROM n");
+    stmt_bind_i64(s, 1, newer);
+    stmt_bind_i64(s, 2, SEARCH_MESSAGES_MAX);
+    assert_int_equal(stmt_run(s), OK);
+    struct thread_list list = {0};
+    assert_int_equal(thread_page(t->db, &t->arena, STR("alice"), STR("needle"), 0, 0, 5, &list),
+                     OK);
+    assert_int_equal(list.count, 0);
+    assert_false(list.more);
+    assert_int_equal(db_script(t->db, "DELETE FROM messages WHERE id='1'"), OK);
+    assert_int_equal(thread_page(t->db, &t->arena, STR("alice"), STR("needle"), 0, 0, 5, &list),
+                     OK);
+    assert_int_equal(list.count, 1);
+    assert_str(list.threads[0].thread_id, STR("t1"));
+}
+
 /* ---- deleting ---- */
 
 static int64_t count_of(struct db *db, const char *what, str table, const char *where)
@@ -273,14 +300,9 @@ static void ids_are_not_used_again(void **state)
 int test_threads(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_DB(life),
-        WITH_DB(owners_do_not_meet),
-        WITH_DB(pages_follow_each_other),
-        WITH_DB(search),
-        WITH_DB(search_in_pages),
-        WITH_DB(search_bounds),
-        WITH_DB(delete_takes_everything),
-        WITH_DB(ids_are_not_used_again),
+        WITH_DB(life),        WITH_DB(owners_do_not_meet),      WITH_DB(pages_follow_each_other),
+        WITH_DB(search),      WITH_DB(search_in_pages),         WITH_DB(search_bounds),
+        WITH_DB(search_ends), WITH_DB(delete_takes_everything), WITH_DB(ids_are_not_used_again),
     };
     return cmocka_run_group_tests_name("store/threads", tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void answers(void **state)
         {STR("thank you"), "You are welcome!"},
         {STR("谢谢你"), "不客气！"},
         {STR("help"), "FERMATA_MODEL_PROVIDER=scripted\nFERMATA_SCRIPT="},
-        {STR("帮助"), "FERMATA_MODEL_NAME="},
+        {STR("帮助"), "FERMATA_SCRIPT="},
         {STR("whelp"), "You wrote"},
         {STR("book a room"), "> book a room\n\nI am only the demo model"},
         {STR("订个会议室"), "> 订个会议室\n\n我只是演示模型"},

@@ -5,8 +5,9 @@
  *     load http  --url U --conns N --seconds S [--pipeline K]        requests per second
  *     load sse   --url U --publish-url P --subs N --events E         fan-out to N readers
  *     load idle  --url U --subs N --pid P                            memory per open stream
- *     load slow  --url U --slow-url V --kind head|body|read ...      healthy clients beside slow
- * ones load abort --url U --cycles N [--pid P]                        clients that leave half-way
+ *     load slow  --url U --slow-url V --kind head|body|read ...      healthy ones beside slow
+ *     load abort --url U --cycles N [--pid P]                        clients that leave half-way
+ *     load runs  --url U --conns N --seconds S [--turns T]           conversations, run by run
  *
  * Every mode prints one line of JSON and exits 0 only if no answer was wrong, lost or out of order;
  * 1 if one was, 2 if it could not run. One more mode: a file load_x.c, a row in modes[].
@@ -30,15 +31,17 @@ static const struct option {
     {"slow-url", TEXT, FIELD(slow_url), 0, 0, 0, "what the slow clients ask for (slow)"},
     {"kind", TEXT, FIELD(kind), 0, 0, 0, "head, body or read (slow)"},
     {"pid", TEXT, FIELD(pid), 0, 0, 0, "the server's processes, 12,13: to read its costs"},
-    {"conns", NUMBER, FIELD(conns), 64, 1, CONNS_MAX, "connections (http, slow, abort)"},
+    {"conns", NUMBER, FIELD(conns), 64, 1, CONNS_MAX,
+     "connections or clients (http, slow, abort, runs)"},
     {"subs", NUMBER, FIELD(subs), 1000, 1, CONNS_MAX, "open streams (sse, idle)"},
-    {"seconds", NUMBER, FIELD(seconds), 3, 1, 600, "how long (http, slow)"},
+    {"seconds", NUMBER, FIELD(seconds), 3, 1, 600, "how long (http, slow, runs)"},
     {"pipeline", NUMBER, FIELD(pipeline), 1, 1, PIPELINE_MAX, "requests under way (http, sse)"},
     {"events", NUMBER, FIELD(events), 2000, 1, EVENTS_MAX, "events to publish (sse)"},
     {"rate", NUMBER, FIELD(rate), 0, 0, 1000000, "events per second, 0 = all at once (sse)"},
     {"size", NUMBER, FIELD(size), 32, 10, EVENT_BYTES_MAX, "bytes of an event's text (sse)"},
     {"cycles", NUMBER, FIELD(cycles), 10000, 1, 10000000, "connections to abort (abort)"},
     {"healthy", NUMBER, FIELD(healthy), 8, 1, 1000, "healthy clients (slow)"},
+    {"turns", NUMBER, FIELD(turns), 1, 1, 1000, "runs on a thread before the next one (runs)"},
     {"seed", NUMBER, FIELD(seed), 1, 0, UINT64_MAX, "of the random choices (abort)"},
     {"timeout", NUMBER, FIELD(timeout), 60, 1, 3600, "seconds after which a run has failed"},
 #undef FIELD
@@ -50,12 +53,12 @@ static const struct mode {
     const char *needs; /* a text option that must be there besides url */
 } modes[] = {
     {"http", load_http, NULL},   {"sse", load_sse, "publish-url"}, {"idle", load_idle, "pid"},
-    {"slow", load_slow, "kind"}, {"abort", load_abort, NULL},
+    {"slow", load_slow, "kind"}, {"abort", load_abort, NULL},      {"runs", load_runs, NULL},
 };
 
 static void usage_text(void)
 {
-    fputs("usage: load http|sse|idle|slow|abort [--option value]...\n", stderr);
+    fputs("usage: load http|sse|idle|slow|abort|runs [--option value]...\n", stderr);
     for (size_t i = 0; i < COUNT(option_table); i++)
         fprintf(stderr, "  --%-12s %s\n", option_table[i].name, option_table[i].help);
     exit(2);

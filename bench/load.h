@@ -36,7 +36,8 @@ typedef uint64_t nsec;
 struct options {
     const char *url, *publish_url, *slow_url, *kind;
     const char *pid; /* "12,13" */
-    uint64_t conns, subs, seconds, pipeline, events, rate, size, cycles, healthy, timeout, seed;
+    uint64_t conns, subs, seconds, pipeline, events, rate, size, cycles, healthy, timeout, seed,
+        turns;
 };
 
 /* Each mode prints one JSON line and returns the exit status: 0 only if every answer was right. */
@@ -45,6 +46,7 @@ int load_sse(const struct options *options);
 int load_idle(const struct options *options);
 int load_slow(const struct options *options);
 int load_abort(const struct options *options);
+int load_runs(const struct options *options);
 
 /* End the program with a message; for mistakes in the call and a server that cannot be reached. */
 void die(const char *format, ...) PRINTF(1, 2) __attribute__((noreturn));

@@ -145,12 +145,28 @@ const servers = {
     return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => stop(child) };
   },
 
-  async fermata(folder) {
+  async fermata(folder, env = {}) {
     const child = start(bin('fermata'), ['serve'], {
       FERMATA_LISTEN: '127.0.0.1:0',
       FERMATA_DATA: path.join(folder, 'data'),
       FERMATA_LOG: 'error',
+      ...env,
     });
+    const port = await portFrom(child);
+    return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => stop(child) };
+  },
+
+  /** fermata with a model that answers at once, in so many pieces. */
+  async talker(folder, pieces) {
+    const script = path.join(folder, 'script.jsonl');
+    const turn = { text: 'word'.repeat(pieces), chunk: 4 };
+    writeFileSync(script, `${JSON.stringify({ turns: [turn] })}\n`);
+    return servers.fermata(folder, { FERMATA_MODEL_PROVIDER: 'scripted', FERMATA_SCRIPT: script });
+  },
+
+  /** A bare Node server that streams the same frames and stores nothing. */
+  async node(_folder, pieces) {
+    const child = start(process.execPath, [path.join(root, 'bench', 'peer_node.mjs'), String(pieces)]);
     const port = await portFrom(child);
     return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => stop(child) };
   },
@@ -207,10 +223,10 @@ http {
 `;
 
 /** Run fn against a fresh server in a folder of its own. */
-async function withServer(name, flags, fn) {
+async function withServer(name, options, fn) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'fermata-bench-'));
   try {
-    const server = await servers[name](folder, flags);
+    const server = await servers[name](folder, options);
     try {
       return await fn({ name, ...server });
     } finally {
@@ -235,11 +251,11 @@ async function load(mode, server, options) {
 }
 
 /** Fresh servers in turn, ROUNDS times: {ours: [figures], peer: [figures]}. */
-async function inTurns(ours, peer, measure) {
+async function inTurns(ours, peer, measure, options) {
   const figures = { ours: [], peer: [] };
   for (let round = 0; round < ROUNDS; round++) {
-    figures.ours.push(await withServer(ours, [], measure));
-    figures.peer.push(await withServer(peer, [], measure));
+    figures.ours.push(await withServer(ours, options, measure));
+    figures.peer.push(await withServer(peer, options, measure));
   }
   return figures;
 }
@@ -305,7 +321,7 @@ async function startUp() {
   const times = [];
   for (let i = 0; i < (quick ? 5 : 20); i++) {
     const began = process.hrtime.bigint();
-    await withServer('fermata', [], async (server) => {
+    await withServer('fermata', {}, async (server) => {
       await untilReady(`${server.url}/healthz`);
       times.push(Number(process.hrtime.bigint() - began) / 1e6);
     });
@@ -314,7 +330,7 @@ async function startUp() {
 }
 
 async function idleMemory() {
-  const kib = await withServer('fermata', [], async (server) => {
+  const kib = await withServer('fermata', {}, async (server) => {
     await untilReady(`${server.url}/healthz`);
     return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))[1]);
   });
@@ -347,6 +363,80 @@ const slow = (kind, slowPath) => async () => {
   };
 };
 
+/** The counters of /metrics; none from a server that has no such page. */
+async function metrics(server) {
+  const text = await (await fetch(`${server.url}/metrics`)).text();
+  return Object.fromEntries([...text.matchAll(/^(\w+) (\d+)$/gm)].map(([, name, value]) => [name, Number(value)]));
+}
+
+/** Runs per second of `conns` clients, each with one run under way; `turns` runs share a thread and
+ *  its stream. The figures also say how many transactions a run took, and how long it was under way. */
+const runs = (conns, turns, pieces = 1) => async () => {
+  const measure = async (server) => {
+    const before = await metrics(server);
+    const figures = await load('runs', server, { url: server.url, conns, turns, seconds: quick ? 1 : 4 });
+    const after = await metrics(server);
+    const count = (name) => ((after[name] ?? 0) - (before[name] ?? 0)) / figures.runs;
+    return {
+      ...figures,
+      commits_per_run: count('fermata_store_commits_total'),
+      jobs_per_run: count('fermata_store_jobs_total'),
+    };
+  };
+  const row = compare(await inTurns('talker', 'node', measure, pieces), 'runs_per_s', 'node', perSecond('runs'));
+  const middle = (field) => column(row.detail.ours, field);
+  row.more = `p50 ${millis(middle('p50_us'))}, p99 ${millis(middle('p99_us'))}, `
+    + `${middle('commits_per_run').toFixed(2)} commits, ${micros(middle('server_cpu_us_per_run'))} CPU `
+    + `(node ${micros(column(row.detail.peer, 'server_cpu_us_per_run'))})`;
+  return row;
+};
+
+/** A thread of so many messages, posted in pieces that a client would send. */
+async function fillThread(server, threadId, messages) {
+  const PIECE = 999; // and the answer
+  for (let done = 0; done < messages; done += PIECE + 1) {
+    const batch = Array.from({ length: Math.min(PIECE, messages - done - 1) }, (_, i) => (
+      { role: 'user', content: `Message number ${done + i}, as long as people write them.` }));
+    const answer = await fetch(`${server.url}/api/v1/agent/runs`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ threadId, messages: batch }),
+    });
+    if (answer.status !== 202) throw new Error(`filling the thread: ${answer.status}`);
+    await finished(server, threadId);
+  }
+}
+
+async function finished(server, threadId) {
+  for (let i = 0; i < 1000; i++) {
+    const answer = await fetch(`${server.url}/api/v1/agent/runs/${threadId}`);
+    if ((await answer.json()).status === 'completed') return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error('the run did not end');
+}
+
+/** The newest page of 50 messages, one client; the floor is a thread that has little more. */
+async function historyPage() {
+  return withServer('talker', 1, async (server) => {
+    const page = async (messages) => {
+      await fillThread(server, `t${messages}`, messages);
+      return load('http', server, {
+        url: `${server.url}/api/v1/agent/runs/t${messages}/history?limit=50`, conns: 1, seconds: quick ? 1 : 3,
+      });
+    };
+    const floor = await page(100);
+    const figures = await page(quick ? 10_000 : 100_000);
+    return {
+      value: figures.p99_us / 1000,
+      figure: slowest(figures),
+      peer: `of 100: ${slowest(floor)}`,
+      ratio: figures.p99_us / floor.p99_us,
+      detail: { floor, figures },
+    };
+  });
+}
+
 async function jsonParse() {
   const file = bin('bench/bench_json');
   const { stdout } = await promisify(execFile)(file, []);
@@ -362,6 +452,7 @@ async function jsonParse() {
 
 // ---- the rows: name, title, how, budget ----
 
+const above = (limit) => ({ text: `> ${thousands(limit)}`, kept: (row) => row.value > limit });
 const below = (limit, unit) => ({ text: `< ${limit} ${unit}`, kept: (row) => row.value < limit });
 const ratioBelow = (limit) => ({ text: `< ${limit} x`, kept: (row) => row.ratio < limit });
 const ratioAbove = (limit) => ({ text: `> ${limit} x`, kept: (row) => row.ratio > limit });
@@ -411,6 +502,12 @@ const rows = [
   ['slow-head', 'p99 beside 2,000 slow heads', slow('head', '/hello'), noBudget],
   ['slow-body', 'p99 beside 2,000 slow bodies', slow('body', '/publish'), noBudget],
   ['slow-read', 'p99 beside 2,000 that never read', slow('read', '/big'), noBudget],
+  ['runs-1', 'durable runs, 1 client, a new thread each', runs(1, 1), noBudget],
+  ['runs-16', 'durable runs, 16 clients, a new thread each', runs(16, 1), noBudget],
+  ['runs-64', 'durable runs, 64 clients, a new thread each', runs(64, 1), above(5000)],
+  ['chat-64', 'the same, 10 runs on each thread', runs(64, 10), above(5000)],
+  ['deltas-64', 'the same with 100 deltas a run', runs(64, 10, 100), above(3100)],
+  ['history', 'p99 of 50 messages of 100,000', historyPage, below(5, 'ms')],
   ['json', 'JSON, one document parsed', jsonParse, noBudget],
 ];
 
@@ -450,6 +547,7 @@ for (const row of chosen) {
   const result = await runRow(row);
   results.push(result);
   print(line(result));
+  if (result.more) print([`  ${result.more}`]);
 }
 
 const folder = path.join(root, 'build', 'bench');

@@ -5,6 +5,7 @@
  */
 #include "agent/begin.h"
 
+#include "base/id.h"
 #include "base/json.h"
 #include "base/limits.h"
 
@@ -62,6 +63,19 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
     return e;
 }
 
+/* The id was free when the message was queued; an answer given since may have taken it. */
+static enum err give_free_id(struct db *db, struct arena *arena, int64_t thread,
+                             struct message *message)
+{
+    bool taken;
+    enum err e = message_exists(db, thread, message->id, &taken);
+    if (e || !taken) return e;
+    char id[ID_BYTES];
+    id_random(id);
+    message->id = arena_printf(arena, "msg_%s", id);
+    return OK;
+}
+
 enum err run_begin_queued(struct db *db, struct arena *arena, const struct begin *begin,
                           struct run *run, struct begun *ret_begun)
 {
@@ -72,6 +86,8 @@ enum err run_begin_queued(struct db *db, struct arena *arena, const struct begin
     for (size_t i = 0; i < count; i++) {
         messages[i].run_id = run->run_id;
         messages[i].created = begin->now;
+        e = give_free_id(db, arena, run->thread, &messages[i]);
+        if (e) return e;
     }
     run->queued = STR_EMPTY;
     return run_begin(db, arena, begin, run, messages, count, ret_begun);

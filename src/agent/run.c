@@ -37,6 +37,7 @@
 struct runs {
     struct runs_options options;
     struct map active; /* thread id, 8 bytes -> struct active */
+    bool missed;       /* a run found no room; look for it again when there is some */
     bool stopping;
 };
 
@@ -100,14 +101,19 @@ static struct active *active_new(struct runs *runs, int64_t thread)
 
 static void active_free(struct active *active)
 {
-    map_remove(&active->runs->active, thread_key(&active->thread));
-    if (active->call) model_cancel(&active->runs->options.agent->model, active->call);
+    struct runs *runs = active->runs;
+    map_remove(&runs->active, thread_key(&active->thread));
+    if (active->call) model_cancel(&runs->options.agent->model, active->call);
     timer_free(active->timer);
     buf_done(&active->text);
     buf_done(&active->reasoning);
     arena_done(&active->graph_arena);
     arena_done(&active->arena);
     free(active);
+    if (runs->missed && !runs->stopping && runs->active.count < RUNS_ACTIVE_MAX / 2) {
+        runs->missed = false;
+        runs_recover(runs);
+    }
 }
 
 static void trouble(const struct active *active, const char *what, enum err e)
@@ -285,17 +291,11 @@ static void step(struct active *active, struct input *input)
 
 /* ---- the model ---- */
 
-static void shown_first(struct active *active)
-{
-    if (active->shown) return;
-    active->shown = true;
-    show(active, PREVIEW_MESSAGE_START, STR_EMPTY, 0);
-}
-
 static void on_text(void *arg, str delta)
 {
     struct active *active = arg;
-    shown_first(active);
+    if (active->text.len == 0) show(active, PREVIEW_MESSAGE_START, STR_EMPTY, 0);
+    active->shown = true; /* not the sign of the start: reasoning may have come before */
     show(active, PREVIEW_TEXT, delta, active->text_units);
     buf_append(&active->text, delta);
     active->text_units += utf8_utf16_units(delta);
@@ -351,6 +351,8 @@ static void model_down(struct active *active, enum err e, const struct fault *wh
 static void attempt_failed(struct active *active, const struct fault *why)
 {
     discard(active, STR("the model's answer broke off"));
+    buf_clear(&active->text); /* a cancel before the next attempt must not keep it */
+    buf_clear(&active->reasoning);
     if (active->attempt >= RUN_ATTEMPTS_MAX) {
         model_down(active, ERR_MODEL_UNAVAILABLE, why);
         return;
@@ -570,8 +572,10 @@ static void load_done(struct job *job, enum err e)
 void runs_wake(struct runs *runs, int64_t thread)
 {
     if (runs->stopping || active_find(runs, thread)) return;
-    if (runs->active.count >= RUNS_ACTIVE_MAX)
-        return; /* found again by runs_recover at the next end */
+    if (runs->active.count >= RUNS_ACTIVE_MAX) {
+        runs->missed = true;
+        return;
+    }
     struct active *active = active_new(runs, thread);
     struct load *load = ARENA_NEW(&active->arena, struct load);
     load->job = (struct job){.run = load_run, .done = load_done};
@@ -587,6 +591,7 @@ struct next {
     struct active *active;
     struct arena arena;
     struct begun begun;
+    bool late; /* somebody was faster: look again */
     msec now;
 };
 
@@ -597,7 +602,8 @@ static enum err next_run(struct job *job, struct db *db)
     struct run current, run;
     arena_reset(&next->arena);
     enum err e = run_current(db, &next->arena, active->thread, &current);
-    if (e != ERR_NOT_FOUND) return e ? e : ERR_BUSY; /* somebody was faster */
+    next->late = e == OK;
+    if (e != ERR_NOT_FOUND) return e ? e : ERR_BUSY;
     e = run_next(db, &next->arena, active->thread, &run);
     if (e) return e;
     const struct runs_options *o = &active->runs->options;
@@ -612,13 +618,14 @@ static void next_done(struct job *job, enum err e)
     struct runs *runs = active->runs;
     int64_t thread = active->thread;
     bool gone = active->forgotten || runs->stopping;
-    if (e && e != ERR_NOT_FOUND && e != ERR_BUSY) trouble(active, "cannot start the next run", e);
+    bool again = !gone && (!e || next->late);
+    if (e && e != ERR_NOT_FOUND && !next->late) trouble(active, "cannot start the next run", e);
     if (!e && !gone)
         bus_facts(runs->options.bus, thread, next->begun.facts, next->begun.fact_count);
     arena_done(&next->arena);
     free(next);
     active_free(active);
-    if ((!e || e == ERR_BUSY) && !gone) runs_wake(runs, thread);
+    if (again) runs_wake(runs, thread);
 }
 
 static void start_next(struct active *active)

@@ -10,6 +10,7 @@
 #include "app/say.h"
 #include "app/server.h"
 #include "base/log.h"
+#include "store/copy.h"
 
 struct admin_add {
     struct key_add add; /* first: the store's job is the exchange's */
@@ -128,6 +129,45 @@ static void admin_key_revoke(struct exchange *x)
     store_write(x->server->store, &revoke->revoke.job);
 }
 
+struct admin_copy {
+    struct copy copy;
+    struct exchange *x;
+};
+
+static void copy_done(struct job *job, enum err e)
+{
+    struct admin_copy *copy = (struct admin_copy *)(void *)job;
+    struct exchange *x = copy->x;
+    if (e) { /* whoever asks owns the folder and may know everything */
+        exchange_error(x, e < ERR_IO ? e : ERR_INTERNAL, &copy->copy.why);
+        return;
+    }
+    log_info("database.copied", LOG_CSTR("path", copy->copy.path));
+    exchange_json(
+        x, 201, arena_printf(exchange_arena(x), "{\"schema\":%lld}", (long long)copy->copy.schema));
+}
+
+/* A copy of the database for `fermata backup`, which makes the rest of the archive itself. */
+static void admin_backup(struct exchange *x)
+{
+    static const char *const known[] = {"path", NULL};
+    struct fault why = {0};
+    str path;
+    enum err e = exchange_known(x->body, known, &why);
+    if (!e) e = exchange_string(x->body, "path", CONFIG_TEXT_BYTES_MAX, &path, &why);
+    if (!e && (path.p[0] != '/' || !say_plain(path)))
+        e = fault_field(&why, ERR_INVALID_FIELD, "path", "path must be absolute and printable");
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
+    struct admin_copy *copy = ARENA_NEW(exchange_arena(x), struct admin_copy);
+    copy_init(&copy->copy, x->server->store, arena_cstr(exchange_arena(x), path));
+    copy->copy.job.done = copy_done;
+    copy->x = x;
+    store_read(x->server->store, &copy->copy.job);
+}
+
 static const struct route rows[] = {
     {.method = HTTP_POST,
      .path = "/keys",
@@ -136,6 +176,12 @@ static const struct route rows[] = {
      .handle = admin_key_add},
     {.method = HTTP_GET, .path = "/keys", .handle = admin_key_list},
     {.method = HTTP_DELETE, .path = "/keys/{id}", .handle = admin_key_revoke},
+    {.method = HTTP_POST,
+     .path = "/backup",
+     .body_bytes_max = 16 * 1024,
+     .body = "Object",
+     .handle = admin_backup,
+     .name = "backup"},
 };
 
 const struct routes admin_routes = {rows, COUNT(rows)};

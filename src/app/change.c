@@ -38,7 +38,8 @@ static enum err change_run(struct job *job, struct db *db)
     }
     enum err e = change->apply(change, db);
     if (e || !change->key.len) return e;
-    struct remembered answer = {.status = change->status, .body = change->body};
+    struct remembered answer = {
+        .status = change->status, .body = change->body, .thread = change->thread};
     for (size_t i = 0; i < HASH_BYTES; i++) answer.hash[i] = change->hash[i];
     return idempotency_add(db, change->x->who.user, change->key, &answer, change->now);
 }

@@ -22,6 +22,8 @@ struct change {
     void (*after)(struct change *change);
     int status;
     str body; /* JSON in the arena; empty with 204 */
+    int64_t
+        thread; /* that it is about, set by apply: the answer is remembered as long as it runs */
     struct fault why;
 
     str key; /* Idempotency-Key; empty if none */

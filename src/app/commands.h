@@ -15,7 +15,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
  * the others empty. Text is valid UTF-8 without control characters, NUL-terminated, and at most
  * COMMAND_TEXT_BYTES_MAX bytes. */
 struct args {
-    str operand;       /* the one word behind the command: an id, a topic */
+    str operand;       /* the one word behind the command: an id, a file, a topic */
     str user;          /* key add --user */
     struct strs roles; /* key add --role, of user, approver, operator; may be empty */
     str name;          /* key add --name */
@@ -30,6 +30,8 @@ command_fn serve_main;
 command_fn key_add_main;
 command_fn key_list_main;
 command_fn key_revoke_main;
+command_fn backup_main;
+command_fn restore_main;
 command_fn check_main;
 
 #endif

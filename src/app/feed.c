@@ -6,11 +6,12 @@
  *     CATCHING    facts from the store, page by page, in their cold form
  *     FOLLOWING   the feed's shared log
  *
- * From CATCHING to FOLLOWING nothing may be missed or doubled. Reads of the store see every commit
- * whose facts have been on the bus. So when a page comes back that is the last, and the feed has
- * heard of no newer fact than the page ends with, the reader has everything up to the log's end: it
- * gets what is growing at the moment (start, one delta) and follows. If the feed has heard more
- * meanwhile, it reads once more.
+ * From CATCHING to FOLLOWING nothing may be missed or doubled. A reading thread sees a commit some
+ * time before its facts are on the bus, so what it reads has no place in the log. What the writing
+ * thread reads has one: its jobs come back in their order, so when such a page comes, the facts up
+ * to its end, and no others, have been on the bus. So pages are read by the reading threads, and
+ * one more, mostly empty, by the writing thread. That one puts the reader at the log's end: it gets
+ * what is growing at the moment (start, one delta) and follows. WAITING is entered the same way.
  *
  * All who follow have seen the start of what grows. So a fact that ends a message is appended warm
  * if that message is the one that grows, and cold (made-up previews first) if it is not, which is
@@ -35,6 +36,11 @@
 #include "store/store.h"
 #include "wire/native.h"
 
+/* A cold message has its text three times, each byte of it escaped in six at worst. */
+_Static_assert(18 * RUN_TEXT_BYTES_MAX + 2 * FACT_FRAME_BYTES_MAX < FEED_FRAME_BYTES_MAX &&
+                   SSE_SEGMENT_BYTES + FEED_FRAME_BYTES_MAX + 1024 < HTTP_ANSWER_BYTES_MAX,
+               "every frame fits");
+
 struct mark {
     uint64_t place; /* the log's end behind the fact */
     int64_t seq;
@@ -46,7 +52,6 @@ struct feed {
     struct bus_follower follower;
     struct sse_log *log;
     char *thread_id;                        /* on the wire */
-    int64_t last_seq;                       /* newest fact heard of, or read by somebody */
     char growing[ID_CLIENT_BYTES_MAX + 1];  /* message whose start everybody here has seen */
     char thinking[ID_CLIENT_BYTES_MAX + 1]; /* message whose reasoning everybody has seen */
     size_t readers;
@@ -117,7 +122,6 @@ static void on_facts(void *arg, const struct fact *facts, size_t count)
         else
             native_cold(&feed->frame, thread_id, &facts[i]);
         feed_frame(feed);
-        feed->last_seq = facts[i].seq;
         feed->marks[feed->mark_count++ % FEED_MARKS_MAX] =
             (struct mark){sse_log_end(feed->log), facts[i].seq};
     }
@@ -234,7 +238,17 @@ static void reader_end(struct reader *reader)
     reader_gone(reader);
 }
 
-static void reader_read(struct reader *reader);
+static void reader_read(struct reader *reader, bool exact);
+
+/* It saw previews whose end, or discard, has left the log: a reset makes it forget them. */
+static void send_lag(struct reader *reader)
+{
+    struct buf *frame = &reader->feed->frame;
+    native_reset(frame, str_c(reader->thread_id), "lagging", reader->seq,
+                 clock_wall(&clock_system));
+    (void)sse_send(reader->stream, buf_str(frame)); /* nothing waits before it: it is taken */
+    buf_clear(frame);
+}
 
 /* Too slow for the log: go on from the store, behind the last fact it has whole. */
 static void on_lag(void *arg)
@@ -247,13 +261,15 @@ static void on_lag(void *arg)
     }
     reader->seq = seq;
     reader->state = READER_CATCHING;
-    reader_read(reader);
+    reader->draining = false;
+    send_lag(reader);
+    reader_read(reader, false);
 }
 
 static void on_drain(void *arg)
 {
     struct reader *reader = arg;
-    if (reader->state == READER_CATCHING && reader->draining) reader_read(reader);
+    if (reader->state == READER_CATCHING && reader->draining) reader_read(reader, false);
 }
 
 static const struct sse_ops reader_ops = {
@@ -293,7 +309,6 @@ static void send_growing(struct reader *reader)
 static void reader_follow(struct reader *reader)
 {
     struct feed *feed = reader->feed;
-    if (reader->seq > feed->last_seq) feed->last_seq = reader->seq;
     reader->state = READER_FOLLOWING;
     if (feed->mark_count == 0) /* the first fact that everybody here has */
         feed->marks[feed->mark_count++] = (struct mark){sse_log_end(feed->log), reader->seq};
@@ -308,6 +323,7 @@ struct page {
     struct reader *reader;
     struct arena arena;
     struct thread thread;
+    bool exact; /* read by the writing thread */
     bool found;
     const char *reset; /* why the cursor was no good */
     int64_t after;
@@ -351,6 +367,7 @@ static enum err page_run(struct job *job, struct db *db)
     enum err e = thread_find(db, &page->arena, str_c(reader->owner), str_c(reader->thread_id),
                              &page->thread);
     page->found = e == OK;
+    page->reset = NULL;
     if (e) return e == ERR_NOT_FOUND ? OK : e;
     page->after = reader->seq;
     if (!reader->placed) e = place_cursor(page, db);
@@ -363,17 +380,20 @@ static void send_page(struct reader *reader, const struct page *page)
 {
     struct buf out;
     str thread_id = str_c(reader->thread_id);
-    buf_init(&out, FEED_FRAME_BYTES_MAX);
+    buf_init(&out, SSE_SEGMENT_BYTES + FEED_FRAME_BYTES_MAX);
     if (page->reset) {
         native_reset(&out, thread_id, page->reset, page->after, clock_wall(&clock_system));
         (void)sse_send(reader->stream, buf_str(&out));
+        buf_clear(&out);
     }
     for (size_t i = 0; i < page->facts.count && reader->stream; i++) {
-        buf_clear(&out);
         native_cold(&out, thread_id, &page->facts.facts[i]);
+        bool last = i + 1 == page->facts.count;
+        if (!last && !out.full && out.len < SSE_SEGMENT_BYTES) continue; /* one write for many */
         if (out.full || !sse_send(reader->stream, buf_str(&out)))
             break; /* goes on after on_drain */
         reader->seq = page->facts.facts[i].seq;
+        buf_clear(&out);
     }
     buf_done(&out);
 }
@@ -381,8 +401,7 @@ static void send_page(struct reader *reader, const struct page *page)
 /* A page has come: send it, then follow, read on, or wait until the reader has taken it. */
 static void take_page(struct reader *reader, const struct page *page)
 {
-    bool first = !reader->feed;
-    if (first) {
+    if (!reader->feed) {
         reader->feed = feed_get(reader->feeds, page->thread.id, str_c(reader->thread_id));
         reader->feed->readers++;
     }
@@ -395,13 +414,22 @@ static void take_page(struct reader *reader, const struct page *page)
     if (reader->draining) return; /* on_drain reads on */
     const struct fact_list *facts = &page->facts;
     bool sent = facts->count == 0 || reader->seq == facts->facts[facts->count - 1].seq;
-    /* What was committed between this read and the start of the feed was on the bus for nobody: after
-     * a first page there is always a second. */
-    bool complete = !first && sent && !facts->more && reader->feed->last_seq <= reader->seq;
-    if (complete)
+    bool last = sent && !facts->more;
+    if (last && page->exact)
         reader_follow(reader);
     else
-        reader_read(reader);
+        reader_read(reader, last);
+}
+
+/* There is no such thread: it was deleted under the reader, or the reader waits for it. */
+static void take_nothing(struct reader *reader, const struct page *page)
+{
+    if (reader->feed)
+        reader_end(reader);
+    else if (page->exact)
+        reader->state = READER_WAITING;
+    else
+        reader_read(reader, true);
 }
 
 static void page_done(struct job *job, enum err e)
@@ -415,7 +443,7 @@ static void page_done(struct job *job, enum err e)
         log_warn("feed.read", LOG_CSTR("reason", err_title(e)));
         reader_end(reader);
     } else if (!page->found) {
-        reader->state = READER_WAITING;
+        take_nothing(reader, page);
     } else {
         take_page(reader, page);
     }
@@ -423,7 +451,7 @@ static void page_done(struct job *job, enum err e)
     free(page);
 }
 
-static void reader_read(struct reader *reader)
+static void reader_read(struct reader *reader, bool exact)
 {
     if (reader->reading) return;
     struct page *page = calloc(1, sizeof *page);
@@ -431,9 +459,14 @@ static void reader_read(struct reader *reader)
     arena_init(&page->arena);
     page->job = (struct job){.run = page_run, .done = page_done};
     page->reader = reader;
+    page->exact = exact;
     reader->reading = true;
     reader->state = READER_CATCHING;
-    store_read(reader->feeds->server->store, &page->job);
+    struct store *store = reader->feeds->server->store;
+    if (exact)
+        store_write(store, &page->job);
+    else
+        store_read(store, &page->job);
 }
 
 /* ---- what others call ---- */
@@ -480,7 +513,7 @@ void feeds_open(struct feeds *feeds, struct exchange *x, str thread_id,
     feeds->count++;
     reader->stream = sse_open(x->request, NULL, 0, &reader_ops, reader);
     if (reader->stream)
-        reader_read(reader);
+        reader_read(reader, false);
     else
         reader_free(reader);
 }
@@ -490,7 +523,7 @@ void feeds_created(struct feeds *feeds, const struct thread *thread)
     for (struct reader *reader = feeds->readers; reader; reader = reader->next)
         if (reader->state == READER_WAITING && str_eq(str_c(reader->owner), thread->owner) &&
             str_eq(str_c(reader->thread_id), thread->thread_id))
-            reader_read(reader);
+            reader_read(reader, false);
 }
 
 /* End those that match. */

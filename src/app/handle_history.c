@@ -20,7 +20,8 @@ struct history {
     str thread_id;
     size_t limit;
     uint64_t before, after;
-    msec before_time; /* if before is a date; else -1 */
+    bool has_before, has_after; /* 0 is a place too: in front of everything */
+    msec before_time;           /* if before is a date; else -1 */
     struct thread thread;
     struct message_list list;
 };
@@ -31,10 +32,12 @@ static enum err history_run(struct job *job, struct db *db)
     struct arena *arena = exchange_arena(h->x);
     enum err e = thread_find(db, arena, h->x->who.user, h->thread_id, &h->thread);
     if (e) return e;
-    int64_t before = (int64_t)h->before;
+    /* For the store 0 is no cursor at all; messages have places from 1 on. */
+    int64_t before = h->has_before && !h->before ? 1 : (int64_t)h->before;
+    int64_t after = h->has_after && !h->after ? -1 : (int64_t)h->after;
     if (h->before_time >= 0) e = message_place(db, h->thread.id, h->before_time, &before);
     if (e) return e;
-    return message_page(db, arena, h->thread.id, before, (int64_t)h->after, h->limit, &h->list);
+    return message_page(db, arena, h->thread.id, before, after, h->limit, &h->list);
 }
 
 static void history_done(struct job *job, enum err e)
@@ -60,10 +63,11 @@ static void history_done(struct job *job, enum err e)
     json_array_end(&w);
     json_key(&w, STR("hasMore"));
     json_bool(&w, h->list.more);
-    bool older = h->list.count && (h->after ? true : h->list.more);
+    /* A thread's first message has place 1, so behind any later place something is older. */
+    bool older = h->has_after ? h->after > 0 : h->list.more;
     if (older) {
         json_key(&w, STR("before"));
-        json_number_i64(&w, h->list.messages[0].seq);
+        json_number_i64(&w, h->list.count ? h->list.messages[0].seq : h->thread.last_seq + 1);
     }
     json_key(&w, STR("openInteractions"));
     json_raw(&w, STR("[]"));
@@ -84,10 +88,20 @@ static enum err parse_before(struct history *h, struct exchange *x, struct fault
     h->before_time = -1;
     enum err e = query_text(x, "before", &text, reterr);
     if (e || !text.p) return e;
+    h->has_before = true;
     if (str_to_u64(text, &h->before) == OK && h->before <= INT64_MAX) return OK;
     if (clock_parse(text, &h->before_time) == OK && h->before_time >= 0) return OK;
     return fault_field(reterr, ERR_INVALID_FIELD, "before",
                        "before must be a cursor or an ISO date");
+}
+
+static enum err parse_after(struct history *h, struct exchange *x, struct fault *reterr)
+{
+    str text;
+    enum err e = query_text(x, "after", &text, reterr);
+    if (!e) e = query_number(x, "after", &h->after, reterr);
+    if (!e) h->has_after = text.p != NULL;
+    return e;
 }
 
 static void history_start(struct exchange *x, str thread_id)
@@ -96,7 +110,7 @@ static void history_start(struct exchange *x, str thread_id)
     struct fault why = {0};
     h->thread_id = thread_id;
     enum err e = parse_before(h, x, &why);
-    if (!e) e = query_number(x, "after", &h->after, &why);
+    if (!e) e = parse_after(h, x, &why);
     if (!e) e = query_limit(x, &h->limit, &why);
     if (e) {
         exchange_error(x, e, &why);
@@ -127,10 +141,10 @@ void handle_run_history(struct exchange *x)
 
 /* ---- events ---- */
 
-static bool accepts_stream(str accept)
+static bool accepts_stream(const struct exchange *x)
 {
-    return !accept.len || str_find(accept, STR("text/event-stream")) >= 0 ||
-           str_find(accept, STR("text/*")) >= 0 || str_find(accept, STR("*/*")) >= 0;
+    static const char *const types[] = {"text/event-stream", "text/*", "*/*", NULL};
+    return !http_head_get(x->request->head, STR("Accept")).len || query_accepts(x, types);
 }
 
 /* Last-Event-ID is the browser's own word after a cut, so it wins over ?after=. */
@@ -158,8 +172,7 @@ void handle_events(struct exchange *x)
         e = fault(&why, ERR_NOT_ACCEPTABLE, "the AG-UI form is not built yet");
     else if (!e && format.p && !str_eq(format, STR("native")))
         e = fault_field(&why, ERR_INVALID_FIELD, "format", "format must be native");
-    if (!e && !accepts_stream(http_head_get(x->request->head, STR("Accept"))))
-        e = fault(&why, ERR_NOT_ACCEPTABLE, "this is text/event-stream");
+    if (!e && !accepts_stream(x)) e = fault(&why, ERR_NOT_ACCEPTABLE, "this is text/event-stream");
     if (!e && !id_valid(x->params[0])) e = ERR_NOT_FOUND;
     if (!e) e = parse_start(x, &start, &why);
     if (e)

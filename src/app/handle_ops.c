@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "app/exchange.h"
+#include "app/feed.h"
 #include "app/handlers.h"
 #include "app/openapi.h"
 #include "app/server.h"
@@ -53,6 +54,8 @@ void handle_metrics(struct exchange *x)
     struct store_stats store = store_stats(server->store);
     struct metrics *metrics = &server->metrics;
     metrics->connections = http_server_connections(server->http);
+    metrics->runs_active = runs_active(server->runs);
+    metrics->streams = feeds_streams(server->feeds);
     metrics->store_commits = store.commits;
     metrics->store_jobs = store.jobs;
     metrics->store_retries = store.retries;

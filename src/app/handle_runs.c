@@ -9,10 +9,12 @@
 #include "app/change.h"
 #include "app/feed.h"
 #include "app/handlers.h"
+#include "app/query.h"
 #include "app/run_input.h"
 #include "app/say.h"
 #include "app/server.h"
 #include "base/limits.h"
+#include "base/map.h"
 
 /* What a change of a thread tells the loop once it is committed. */
 struct thread_change {
@@ -48,6 +50,7 @@ struct post_run {
     bool own_run_id; /* the client gave none: nothing to repeat */
     str run_id, task_id, thread_id;
     unsigned char hash[HASH_BYTES];
+    bool queue_full;
 };
 
 /* The same runId: the same answer, or a refusal. ERR_NOT_FOUND: it is new. */
@@ -76,7 +79,34 @@ static str with_run(struct arena *arena, str metadata, const struct post_run *po
                         STR_ARG(str_drop(metadata, 1)));
 }
 
-/* Messages that the thread does not have yet, each with an id. */
+/* The ids of messages that wait on the thread, and whether one more may. */
+static enum err look_at_queue(struct post_run *post, struct db *db, struct map *seen)
+{
+    struct arena *arena = change_arena(&post->tc.change);
+    struct run_list queue = {0};
+    size_t bytes = 0;
+    enum err e = post->tc.created ? OK : run_queue(db, arena, post->tc.thread.id, &queue);
+    for (size_t i = 0; !e && i < queue.count; i++) {
+        struct message *messages = NULL;
+        size_t count = 0;
+        bytes += queue.runs[i].queued.len;
+        e = queued_parse(arena, queue.runs[i].queued, &messages, &count);
+        for (size_t j = 0; !e && j < count; j++) e = map_put(seen, messages[j].id, post);
+    }
+    post->queue_full = queue.count >= RUN_QUEUE_MAX || bytes > RUN_QUEUE_BYTES_MAX;
+    return e;
+}
+
+static enum err is_known(struct post_run *post, struct db *db, const struct map *seen, str id,
+                         bool *ret_known)
+{
+    *ret_known = id.len && map_get(seen, id);
+    if (!id.len || *ret_known || post->tc.created) return OK;
+    return message_exists(db, post->tc.thread.id, id, ret_known);
+}
+
+/* Messages that the thread does not have yet, said or waiting, each with an id. The same id twice
+ * in one request is one message. */
 static enum err new_messages(struct post_run *post, struct db *db, struct message **ret_messages,
                              size_t *ret_count)
 {
@@ -85,23 +115,22 @@ static enum err new_messages(struct post_run *post, struct db *db, struct messag
     const struct run_input *input = &post->input;
     struct message *messages = arena_array(arena, input->message_count + 1, sizeof *messages);
     size_t count = 0;
-    for (size_t i = 0; i < input->message_count; i++) {
+    AUTO(map_done) struct map seen;
+    map_init(&seen, (RUN_QUEUE_MAX + 1) * RUN_MESSAGES_MAX);
+    enum err e = look_at_queue(post, db, &seen);
+    for (size_t i = 0; !e && i < input->message_count; i++) {
         struct message message = input->messages[i];
-        bool known = false;
-        enum err e = message.id.len && !post->tc.created
-                         ? message_exists(db, post->tc.thread.id, message.id, &known)
-                         : OK;
-        if (e) return e;
-        if (known) continue;
-        for (size_t j = 0; j < count; j++) /* the same id twice in one request is one message */
-            known = known || (message.id.len && str_eq(messages[j].id, message.id));
-        if (known) continue;
+        bool known;
+        e = is_known(post, db, &seen, message.id, &known);
+        if (e || known) continue;
         if (!message.id.len) message.id = new_id(arena, "msg_");
         message.run_id = post->run_id;
         message.created = change->now;
         message.metadata = with_run(arena, message.metadata, post);
         messages[count++] = message;
+        e = map_put(&seen, message.id, post);
     }
+    if (e) return e;
     if (!count)
         return fault_field(&change->why, ERR_INVALID_FIELD, "messages",
                            "there is no new user message");
@@ -210,6 +239,8 @@ static enum err begin_busy(struct post_run *post, struct db *db, struct run *cur
     enum busy policy = change->x->server->agent.busy;
     if (policy == BUSY_REJECT)
         return fault(&change->why, ERR_BUSY, "a run is under way on this thread");
+    if (post->queue_full)
+        return fault(&change->why, ERR_RATE_LIMITED, "too many messages wait on this thread");
     enum err e = enqueue(post, db, run, messages, count);
     if (e || policy != BUSY_INTERRUPT || current->status != RUN_RUNNING) return e;
     current->status = RUN_CANCELLING;
@@ -224,10 +255,11 @@ static enum err post_apply(struct change *change, struct db *db)
     post->tc.wake = post->tc.cancel = false;
     enum err e = find_or_add_thread(post, db);
     if (e) return e;
+    change->thread = post->tc.thread.id;
     e = repeated(post, db);
     if (e != ERR_NOT_FOUND) return e;
-    struct message *messages;
-    size_t count;
+    struct message *messages = NULL;
+    size_t count = 0;
     e = new_messages(post, db, &messages, &count);
     if (e) return e;
 
@@ -257,9 +289,10 @@ static enum err post_apply(struct change *change, struct db *db)
     return accepted_add(db, run.thread, run.run_id, &accepted, change->now);
 }
 
-static bool wants_stream(const struct http_head *head)
+static bool wants_stream(const struct exchange *x)
 {
-    return str_find(http_head_get(head, STR("Accept")), STR("text/event-stream")) >= 0;
+    static const char *const types[] = {"text/event-stream", NULL};
+    return query_accepts(x, types);
 }
 
 void handle_run_post(struct exchange *x)
@@ -268,7 +301,7 @@ void handle_run_post(struct exchange *x)
     struct arena *arena = exchange_arena(x);
     struct fault why = {0};
     enum err e = run_input_parse(arena, x->body, &post->input, &why);
-    if (!e && wants_stream(x->request->head))
+    if (!e && wants_stream(x))
         e = fault(&why, ERR_NOT_ACCEPTABLE,
                   "this form is not built yet; follow the eventsUrl of the answer");
     if (!e && post->input.agent.len && !str_eq(post->input.agent, x->server->agent.name))
@@ -337,8 +370,8 @@ static enum err cancel_apply(struct change *change, struct db *db)
     e = run_current(db, arena, tc->thread.id, &current);
     bool none = e == ERR_NOT_FOUND;
     if (e && !none) return e;
-    if (cancel->queue) e = run_queue(db, arena, tc->thread.id, &queue);
-    if (e && !none) return e;
+    e = cancel->queue ? run_queue(db, arena, tc->thread.id, &queue) : OK;
+    if (e) return e;
     bool other = cancel->run_id.len && !str_eq(cancel->run_id, current.run_id);
     if ((none && !queue.count) || other)
         return fault(&change->why, ERR_NOT_CURRENT,
@@ -451,7 +484,26 @@ static enum err get_run_run(struct job *job, struct db *db)
     return OK;
 }
 
-static void put_queue(struct json_writer *w, const struct run_list *queue)
+/* The messages of a queued run, as its run.queued shows them. */
+static void put_waiting(struct json_writer *w, struct arena *arena, const struct run *run)
+{
+    struct message *messages;
+    size_t count;
+    struct buf row;
+    json_array(w);
+    if (queued_parse(arena, run->queued, &messages, &count)) count = 0;
+    buf_init(&row, FEED_FRAME_BYTES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        messages[i].created = run->created;
+        buf_clear(&row);
+        message_write(&row, &messages[i]);
+        json_raw(w, buf_str(&row));
+    }
+    buf_done(&row);
+    json_array_end(w);
+}
+
+static void put_queue(struct json_writer *w, struct arena *arena, const struct run_list *queue)
 {
     json_key(w, STR("queue"));
     json_array(w);
@@ -463,7 +515,7 @@ static void put_queue(struct json_writer *w, const struct run_list *queue)
         json_member(w, STR("runId"), run->run_id);
         json_member(w, STR("taskId"), run->task_id);
         json_key(w, STR("messages"));
-        json_raw(w, run->queued.len ? run->queued : STR("[]"));
+        put_waiting(w, arena, run);
         json_object_end(w);
     }
     json_array_end(w);
@@ -491,7 +543,7 @@ static void get_run_done(struct job *job, enum err e)
     json_member(&w, STR("model"), get->run.model);
     json_key(&w, STR("interactions"));
     json_raw(&w, STR("[]"));
-    put_queue(&w, &get->queue);
+    put_queue(&w, exchange_arena(get->x), &get->queue);
     json_key(&w, STR("usage"));
     json_object(&w);
     json_key(&w, STR("inputTokens"));

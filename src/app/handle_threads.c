@@ -112,6 +112,9 @@ void handle_threads_list(struct exchange *x)
     struct fault why = {0};
     str cursor = {NULL, 0};
     enum err e = query_text(x, "query", &list->query, &why);
+    if (!e && list->query.len > SEARCH_QUERY_BYTES_MAX)
+        e = fault_field(&why, ERR_INVALID_FIELD, "query", "query may have %d bytes",
+                        SEARCH_QUERY_BYTES_MAX);
     if (!e) e = query_text(x, "cursor", &cursor, &why);
     if (!e) e = parse_cursor(cursor, &list->after_updated, &list->after_id, &why);
     if (!e) e = query_limit(x, &list->limit, &why);

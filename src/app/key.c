@@ -9,73 +9,15 @@
 #include <string.h>
 
 #include "app/commands.h"
+#include "app/home.h"
 #include "app/key_job.h"
 #include "app/say.h"
 #include "base/limits.h"
-#include "net/http_client.h"
-#include "store/lock.h"
-
-/* The data folder, opened here or owned by a running server. */
-struct home {
-    const char *folder;
-    struct arena *arena;
-    struct lock *lock;
-    struct store *store; /* NULL: a server runs */
-};
-
-static void home_done(struct home *home)
-{
-    store_close(home->store);
-    lock_free(home->lock);
-}
-
-static enum err home_open(struct home *home, struct fault *reterr)
-{
-    enum err e = lock_take(home->folder, &home->lock, reterr);
-    if (e == ERR_LOCKED) return OK;
-    return e ? e : store_open(home->folder, NULL, &home->store, reterr);
-}
 
 static int failed(const struct fault *why)
 {
     fprintf(stderr, "fermata: %s\n", why->text);
     return EXIT_FAILED;
-}
-
-/* Ask the running server. An answer above 299 becomes a fault with the server's own words. */
-static enum err ask(const struct home *home, const char *method, const char *path, str body,
-                    struct json **ret_json, struct fault *reterr)
-{
-    str socket = arena_printf(home->arena, "%s/fermata.sock", home->folder);
-    str url = arena_printf(home->arena, "http://localhost%s", path);
-    const struct client_header type = {"Content-Type", "application/json"};
-    struct buf answer;
-    buf_init(&answer, HTTP_ANSWER_BYTES_MAX);
-    int status = 0;
-    enum err e = client_call(&(struct client_options){.method = method,
-                                                      .url = url.p,
-                                                      .unix_path = socket.p,
-                                                      .headers = &type,
-                                                      .header_count = 1,
-                                                      .body = body,
-                                                      .once = true},
-                             &status, &answer, reterr);
-    str text = arena_str(home->arena, buf_str(&answer));
-    buf_done(&answer);
-    if (e)
-        return fault(
-            reterr, e,
-            "another fermata holds %s but does not answer on its socket; it may be starting "
-            "or stopping, so try again",
-            home->folder);
-    struct json *json = NULL;
-    if (text.len && json_parse(home->arena, text, &json, NULL))
-        return fault(reterr, ERR_NETWORK, "the running server gave no JSON");
-    if (status > 299)
-        return fault(reterr, ERR_INTERNAL, "%s",
-                     arena_cstr(home->arena, json_text(json_get(json, STR("detail")))));
-    *ret_json = json;
-    return OK;
 }
 
 static enum err revoke_key(const struct home *home, str id, struct fault *reterr);
@@ -124,7 +66,11 @@ static enum err add_key(const struct home *home, const struct args *args, str *r
         return e;
     }
     struct json *answer = NULL;
-    enum err e = ask(home, "POST", "/keys", add_request(home->arena, args), &answer, reterr);
+    enum err e = home_ask(home,
+                          &(struct home_request){.method = "POST",
+                                                 .path = "/keys",
+                                                 .body = add_request(home->arena, args)},
+                          &answer, reterr);
     if (!e) *ret_key = json_text(json_get(answer, STR("key")));
     return e;
 }
@@ -164,7 +110,9 @@ static str list_text(const struct home *home, struct fault *reterr)
 
 static enum err list_keys(const struct home *home, struct json **ret_list, struct fault *reterr)
 {
-    if (!home->store) return ask(home, "GET", "/keys", STR_EMPTY, ret_list, reterr);
+    if (!home->store)
+        return home_ask(home, &(struct home_request){"GET", "/keys", STR_EMPTY, 0}, ret_list,
+                        reterr);
     str text = list_text(home, reterr);
     if (!text.len) return reterr->err;
     return json_parse(home->arena, text, ret_list, NULL);
@@ -207,7 +155,8 @@ static enum err revoke_key(const struct home *home, str id, struct fault *reterr
     if (!home->store) {
         struct json *answer = NULL;
         str path = arena_printf(home->arena, "/keys/%.*s", STR_ARG(id));
-        return ask(home, "DELETE", path.p, STR_EMPTY, &answer, reterr);
+        return home_ask(home, &(struct home_request){"DELETE", path.p, STR_EMPTY, 0}, &answer,
+                        reterr);
     }
     struct key_revoke revoke;
     key_revoke_init(&revoke, id);

@@ -17,6 +17,8 @@
       "Requests without a valid key")                                                              \
     X(rate_limited, "fermata_http_rate_limited_total", "counter", "Requests over the rate limit")  \
     X(connections, "fermata_http_connections", "gauge", "Open connections")                        \
+    X(runs_active, "fermata_runs_active", "gauge", "Runs that are worked on")                      \
+    X(streams, "fermata_event_streams", "gauge", "Open event streams")                             \
     X(store_commits, "fermata_store_commits_total", "counter", "Transactions on disk")             \
     X(store_jobs, "fermata_store_jobs_total", "counter", "Write jobs finished")                    \
     X(store_retries, "fermata_store_retries_total", "counter", "Jobs run again after a rollback")  \

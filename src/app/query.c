@@ -36,3 +36,29 @@ enum err query_limit(struct exchange *x, size_t *ret_limit, struct fault *reterr
     *ret_limit = (size_t)limit;
     return OK;
 }
+
+/* ";q=0", ";q=0.000": the caller does not want it. */
+static bool refuses(str parameters)
+{
+    while (parameters.p) {
+        str parameter = str_trim(str_split(&parameters, ';'));
+        if (!str_starts(parameter, STR("q=0")) && !str_starts(parameter, STR("Q=0"))) continue;
+        str digits = str_drop(parameter, 3);
+        while (digits.len && (digits.p[0] == '0' || digits.p[0] == '.'))
+            digits = str_drop(digits, 1);
+        return digits.len == 0;
+    }
+    return false;
+}
+
+bool query_accepts(const struct exchange *x, const char *const types[])
+{
+    str rest = http_head_get(x->request->head, STR("Accept"));
+    while (rest.p) {
+        str parameters = str_split(&rest, ',');
+        str type = str_trim(str_split(&parameters, ';'));
+        for (size_t i = 0; types[i]; i++)
+            if (str_eq_nocase(type, str_c(types[i])) && !refuses(parameters)) return true;
+    }
+    return false;
+}

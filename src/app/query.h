@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reading the query string of a request: names, numbers, limits. A bad value is refused by its
- * name.
+ * name. And what a caller takes for an answer.
  */
 #ifndef APP_QUERY_H
 #define APP_QUERY_H
@@ -18,5 +18,8 @@ enum err query_number(struct exchange *x, const char *name, uint64_t *number, st
 
 /* `limit`: LIST_LIMIT if absent, 1 to LIST_LIMIT_MAX. */
 enum err query_limit(struct exchange *x, size_t *ret_limit, struct fault *reterr) MUST_USE;
+
+/* Does Accept list one of these types (NULL-terminated), other than with q=0? */
+bool query_accepts(const struct exchange *x, const char *const types[]);
 
 #endif

@@ -124,7 +124,7 @@ static enum err parse_messages(struct arena *arena, const struct json *list,
 {
     if (!list || list->type != JSON_ARRAY)
         return fault_field(reterr, ERR_INVALID_FIELD, "messages", "messages must be a list");
-    size_t first;
+    size_t first = 0;
     enum err e = find_new(list, &first, reterr);
     if (e) return e;
     input->messages = arena_array(arena, list->count + 1, sizeof *input->messages);
@@ -132,6 +132,9 @@ static enum err parse_messages(struct arena *arena, const struct json *list,
     for (const struct json *item = list->child; item; item = item->next, index++) {
         bool user = str_eq(json_text(json_get(item, STR("role"))), STR("user"));
         if (index < first || !user) continue;
+        if (input->message_count == RUN_MESSAGES_MAX)
+            return fault_field(reterr, ERR_INVALID_FIELD, "messages",
+                               "there may be %d new messages at a time", RUN_MESSAGES_MAX);
         e = parse_message(arena, item, index, &input->messages[input->message_count], reterr);
         if (e) return e;
         input->message_count++;
@@ -189,9 +192,7 @@ enum err run_input_parse(struct arena *arena, const struct json *body, struct ru
 
 str title_from(struct arena *arena, str plain)
 {
-    while (plain.len &&
-           (plain.p[0] == ' ' || plain.p[0] == '\n' || plain.p[0] == '\r' || plain.p[0] == '\t'))
-        plain = str_drop(plain, 1);
+    while (plain.len && (unsigned char)plain.p[0] <= ' ') plain = str_drop(plain, 1);
     str rest = plain;
     str line = str_split(&rest, '\n');
     size_t chars = 0, end = 0;

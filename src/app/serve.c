@@ -189,28 +189,31 @@ static enum err listen_all(struct server *server, struct fault *reterr)
                         server->http, &server->listener, reterr);
 }
 
-/* ---- upkeep: rows of sessions that ended long ago ---- */
+/* ---- upkeep: rows of sessions and answers that nobody needs any more ---- */
 
 struct upkeep {
     struct job job;
     struct server *server;
     struct timer *timer;
     msec now;
-    int64_t removed;
+    bool more; /* as many rows were removed as one job may */
 };
 
 static enum err upkeep_run(struct job *job, struct db *db)
 {
     struct upkeep *upkeep = (struct upkeep *)(void *)job;
-    return sessions_expire(db, upkeep->now, &upkeep->removed);
+    int64_t sessions, answers;
+    enum err e = sessions_expire(db, upkeep->now, &sessions);
+    if (!e) e = idempotency_expire(db, upkeep->now - IDEMPOTENCY_MS_MIN, &answers);
+    upkeep->more = !e && (sessions == SESSIONS_EXPIRE_MAX || answers == IDEMPOTENCY_EXPIRE_MAX);
+    return e;
 }
 
 static void upkeep_done(struct job *job, enum err e)
 {
     struct upkeep *upkeep = (struct upkeep *)(void *)job;
-    if (e) log_warn("sessions.expire", LOG_CSTR("reason", err_title(e)));
-    bool more = !e && upkeep->removed == SESSIONS_EXPIRE_MAX;
-    if (!upkeep->server->stopping) timer_start(upkeep->timer, more ? 0 : UPKEEP_MS);
+    if (e) log_warn("upkeep.failed", LOG_CSTR("reason", err_title(e)));
+    if (!upkeep->server->stopping) timer_start(upkeep->timer, upkeep->more ? 0 : UPKEEP_MS);
 }
 
 static void upkeep_due(void *arg)

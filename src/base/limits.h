@@ -135,7 +135,7 @@ enum {
     RUN_ATTEMPTS_MAX = 3,                 /* of one model call, before the model counts as gone */
     RUN_RETRY_MS = 500,                   /* before the second attempt; doubles */
     RUN_COMMIT_RETRY_MS = 500,            /* when the disk was full */
-    RUN_TEXT_BYTES_MAX = 4 * 1024 * 1024, /* of one model turn */
+    RUN_TEXT_BYTES_MAX = 3 * 1024 * 1024, /* of one model turn: a frame holds it escaped, 3 times */
     RUN_CONTEXT_MESSAGES_MAX = 400,       /* the newest, as context for the model */
     RUN_CONTEXT_BYTES_MAX = 96 * 1024,    /* of their text: about 24,000 tokens */
     RUN_RECOVER_PAGE = 500,               /* runs found again in one read after a start */
@@ -146,16 +146,19 @@ enum {
     RUN_ERROR_BYTES_MAX = 4 * 1024,       /* why a run failed, for people; a fault has 384 */
 
     RUN_INPUT_BYTES_MAX = 16 * 1024 * 1024, /* AG-UI clients send their whole history along */
+    RUN_MESSAGES_MAX = 1000,                /* new ones in one request; each is a row and a fact */
+    RUN_QUEUE_BYTES_MAX = 16 * 1024 * 1024, /* that wait on a thread, before another is refused */
     TITLE_CHARS_MAX = 60,                   /* a title cut from the first message */
     THREAD_TITLE_BYTES_MAX = 400,           /* a title that a person gives */
     LIST_LIMIT = 50,                        /* rows of a list when none is asked for */
     LIST_LIMIT_MAX = 200,
     IDEMPOTENCY_KEY_BYTES_MAX = 255,
+    IDEMPOTENCY_MS_MIN = 25 * 60 * 60 * 1000, /* answers are remembered a day and a little */
 
     FEEDS_MAX = 1024 * 1024, /* threads with readers: at most one for each connection */
     FEED_MARKS_MAX = 1024,   /* ends of facts remembered, to find a slow reader's place */
     FEED_PAGE_FACTS = 256,   /* facts in one read while catching up */
-    FEED_FRAME_BYTES_MAX = 64 * 1024 * 1024, /* the largest message, escaped */
+    FEED_FRAME_BYTES_MAX = 60 * 1024 * 1024, /* the largest message, escaped; fits into an answer */
 
     /* Identities held in memory. */
     AUTH_SESSIONS_CACHED_MAX = 10000, /* the store has them all */

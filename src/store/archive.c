@@ -9,7 +9,7 @@
  *        108   2*8   uid, gid   0000000
  *        124     12  size       11 octal digits, NUL; from 8 GiB on 0x80 and the number, big end
  *                               first, as every tar of today takes it
- *        136     12  mtime      11 octal digits, NUL
+ *        136     12  mtime      11 octal digits, NUL; the same for all parts
  *        148      8  checksum   6 octal digits, NUL, space: sum of the header's bytes with blanks
  *                               here
  *        156      1  type       '0': a file
@@ -122,7 +122,7 @@ static enum err header_get(const char in[static BLOCK], struct part *ret_part, s
     memcpy(part.name, name.p, name.len);
     char again[BLOCK];
     header_put(again, &part);
-    if (memcmp(in, again, BLOCK) != 0 || part.size > PART_BYTES_MAX)
+    if (memcmp(in, again, BLOCK) != 0 || part.size > PART_BYTES_MAX || part.time >= OCTAL_MAX)
         return fault(reterr, ERR_BAD_REQUEST, "this is no backup, or it is damaged");
     *ret_part = part;
     return OK;
@@ -259,7 +259,8 @@ struct archive_reader {
     void *arg;
     enum reader_state state;
     enum err failed;
-    bool listed; /* the list of hashes has come, and is right */
+    uint64_t time; /* of every part */
+    bool listed;   /* the list of hashes has come, and is right */
     char block[BLOCK];
     size_t held; /* bytes of it */
     size_t pad;  /* zeros still to come */
@@ -311,6 +312,9 @@ static enum err part_begin(struct archive_reader *reader, struct fault *reterr)
     struct tally *tally = &reader->tally;
     enum err e = header_get(reader->block, &tally->part, reterr);
     if (e) return e;
+    if (tally->parts == 0) reader->time = tally->part.time;
+    if (tally->part.time != reader->time)
+        return fault(reterr, ERR_BAD_REQUEST, "the backup is damaged: parts of another one");
     if (reader->listed)
         return fault(reterr, ERR_BAD_REQUEST, "the backup is damaged: a part behind the list");
     if (++tally->parts > ARCHIVE_PARTS_MAX)

@@ -6,6 +6,7 @@
  */
 #include "base/limits.h"
 #include "store/conversation.h"
+#include "store/rows.h"
 #include "store/sqlite.h"
 
 /* The number of the last of `count` new facts. */
@@ -64,7 +65,7 @@ static void fact_read(struct stmt *s, struct arena *arena, struct fact *fact)
 enum err facts_after(struct db *db, struct arena *arena, int64_t thread, int64_t after,
                      size_t limit, struct fact_list *ret_list)
 {
-    struct fact_list list = {.facts = arena_array(arena, limit, sizeof *list.facts)};
+    struct fact_list list = {0};
     size_t bytes = 0;
     struct stmt *s = db_prepare(db, "SELECT seq, type, run_id, at, data FROM events"
                                     " WHERE thread=?1 AND seq>?2 ORDER BY seq LIMIT ?3");
@@ -74,7 +75,7 @@ enum err facts_after(struct db *db, struct arena *arena, int64_t thread, int64_t
     while (!list.more && stmt_step(s)) {
         list.more = list.count == limit || bytes >= FACT_PAGE_BYTES_MAX;
         if (list.more) break;
-        struct fact *fact = &list.facts[list.count++];
+        struct fact *fact = ROWS_ADD(arena, list.facts, list.count);
         fact_read(s, arena, fact);
         bytes += fact->data.len;
     }

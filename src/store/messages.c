@@ -6,6 +6,7 @@
  */
 #include "base/limits.h"
 #include "store/conversation.h"
+#include "store/rows.h"
 #include "store/sqlite.h"
 
 enum err message_add(struct db *db, int64_t thread, const struct message *message)
@@ -91,13 +92,13 @@ static struct stmt *page_statement(struct db *db, int64_t before, int64_t after)
 enum err message_page(struct db *db, struct arena *arena, int64_t thread, int64_t before,
                       int64_t after, size_t limit, struct message_list *ret_list)
 {
-    struct message_list list = {.messages = arena_array(arena, limit, sizeof *list.messages)};
+    struct message_list list = {0};
     struct stmt *s = page_statement(db, before, after);
     stmt_bind_i64(s, 1, thread);
     stmt_bind_i64(s, 3, (int64_t)limit + 1);
     while (!list.more && stmt_step(s)) {
         list.more = list.count == limit;
-        if (!list.more) message_read(s, arena, &list.messages[list.count++]);
+        if (!list.more) message_read(s, arena, ROWS_ADD(arena, list.messages, list.count));
     }
     enum err e = stmt_end(s);
     if (e) return e;

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "store/conversation.h"
+#include "store/rows.h"
 #include "store/sqlite.h"
 
 /* The statements below have the numbers of the statuses in their text. */
@@ -139,10 +140,10 @@ static enum err run_read(struct stmt *s, struct arena *arena, struct run *run)
 static enum err run_list(struct stmt *s, struct arena *arena, size_t limit,
                          struct run_list *ret_list)
 {
-    struct run_list list = {.runs = arena_array(arena, limit, sizeof *list.runs)};
+    struct run_list list = {0};
     enum err e = OK;
     while (!e && list.count < limit && stmt_step(s))
-        e = run_read(s, arena, &list.runs[list.count++]);
+        e = run_read(s, arena, ROWS_ADD(arena, list.runs, list.count));
     enum err ended = stmt_end(s);
     if (e || ended) return e ? e : ended;
     *ret_list = list;

@@ -36,10 +36,12 @@ export async function within(ms, what, promise) {
 // Settings of the tests' own environment are not the server's.
 const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('FERMATA_')));
 
-// Resolves when the server listens. `data` takes over the folder of one that was stopped with keep, or killed.
-export async function startServer({ env = {}, args = [], data } = {}) {
+// Resolves when the server listens. `data` takes over the folder of one that was stopped with keep, or killed; such a
+// folder stays when the start fails. `before` are the words of a command that runs the program.
+export async function startServer({ env = {}, args = [], data, before = [], program = join(buildFolder(), 'fermata') } = {}) {
   const folder = data ?? await mkdtemp(join(tmpdir(), 'fermata-test-'));
-  const proc = spawn(join(buildFolder(), 'fermata'), ['serve', ...args], {
+  const [command, ...words] = [...before, program, 'serve', ...args];
+  const proc = spawn(command, words, {
     env: { ...inherited, FERMATA_LISTEN: '127.0.0.1:0', FERMATA_DATA: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -66,13 +68,13 @@ export async function startServer({ env = {}, args = [], data } = {}) {
   } catch (error) {
     proc.kill('SIGKILL');
     await exited;
-    await remove();
+    if (!data) await remove();
     throw error;
   }
   const [, host, port] = match;
 
   return {
-    url: `http://${host}:${port}`, host, port: Number(port), pid: proc.pid, data: folder, proc,
+    url: `http://${host}:${port}`, host, port: Number(port), pid: proc.pid, data: folder, proc, exited,
     stderr: () => stderr,
 
     // Ends it in good order, and fails unless it was. The folder goes, unless `keep`.

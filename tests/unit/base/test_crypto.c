@@ -186,10 +186,34 @@ static void base64url_one_text(void **state)
     assert_int_equal(taken, 65536);
 }
 
+/* In pieces of every size, and again with what is left of it. */
+static void in_pieces(void **state)
+{
+    (void)state;
+    str data =
+        STR("the quick brown fox jumps over the lazy dog, and over what lies behind the dog");
+    unsigned char whole[HASH_BYTES], pieces[HASH_BYTES];
+    crypto_sha256(data, whole);
+    struct crypto_hash *hash = crypto_hash_new();
+    for (size_t size = 1; size <= data.len; size++) {
+        for (size_t at = 0; at < data.len; at += size) {
+            size_t left = data.len - at;
+            crypto_hash_add(hash, (str){data.p + at, left < size ? left : size});
+        }
+        crypto_hash_take(hash, pieces);
+        assert_memory_equal(pieces, whole, HASH_BYTES);
+    }
+    crypto_sha256(STR_EMPTY, whole);
+    crypto_hash_take(hash, pieces);
+    assert_memory_equal(pieces, whole, HASH_BYTES);
+    crypto_hash_free(hash);
+}
+
 int test_crypto(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha256),
+        cmocka_unit_test(in_pieces),
         cmocka_unit_test(hmac),
         cmocka_unit_test(subkeys),
         cmocka_unit_test(randomness),

@@ -194,6 +194,24 @@ static void every_block_moved(void **state)
     buf_done(&archive);
 }
 
+/* Two archives of the same parts and another time: every header is right by itself. */
+static void another_time(void **state)
+{
+    (void)state;
+    struct buf one, two;
+    struct fault why = {0};
+    make(&one, 1024);
+    buf_init(&two, ARCHIVE_BYTES_MAX);
+    struct archive_writer *writer = archive_writer_new(append, &two, 1700000001123);
+    write_parts(writer, 1024);
+    archive_writer_free(writer);
+    assert_int_equal(read_quietly(buf_str(&two), &why), OK);
+    memcpy(one.p, two.p, 512);
+    assert_int_equal(read_quietly(buf_str(&one), &why), ERR_BAD_REQUEST);
+    buf_done(&one);
+    buf_done(&two);
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -316,6 +334,7 @@ int test_archive(void)
         cmocka_unit_test(every_truncation),
         cmocka_unit_test(every_bit),
         cmocka_unit_test(every_block_moved),
+        cmocka_unit_test(another_time),
         cmocka_unit_test(names),
         cmocka_unit_test(write_errors_stick),
         cmocka_unit_test(callers_refusal_sticks),

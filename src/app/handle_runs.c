@@ -105,6 +105,11 @@ static enum err is_known(struct post_run *post, struct db *db, const struct map 
     return message_exists(db, post->tc.thread.id, id, ret_known);
 }
 
+static enum err no_message(struct change *change)
+{
+    return fault_field(&change->why, ERR_INVALID_FIELD, "messages", "there is no new user message");
+}
+
 /* Messages that the thread does not have yet, said or waiting, each with an id. The same id twice
  * in one request is one message. */
 static enum err new_messages(struct post_run *post, struct db *db, struct message **ret_messages,
@@ -131,9 +136,7 @@ static enum err new_messages(struct post_run *post, struct db *db, struct messag
         e = map_put(&seen, message.id, post);
     }
     if (e) return e;
-    if (!count)
-        return fault_field(&change->why, ERR_INVALID_FIELD, "messages",
-                           "there is no new user message");
+    if (!count) return no_message(change);
     *ret_messages = messages;
     *ret_count = count;
     return OK;
@@ -148,7 +151,8 @@ static enum err find_or_add_thread(struct post_run *post, struct db *db)
     post->tc.created = false;
     enum err e = thread_find(db, arena, change->x->who.user, post->thread_id, thread);
     if (e != ERR_NOT_FOUND) return e;
-    str first = input->message_count ? input->messages[0].plain : STR_EMPTY;
+    if (!input->message_count) return no_message(change); /* before anything is changed */
+    str first = input->messages[0].plain;
     post->tc.created = true;
     *thread = (struct thread){.owner = change->x->who.user,
                               .thread_id = post->thread_id,

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { assertProblem, call } from './home.mjs';
 import {
-  accepted, AGENT, endOf, get, history, openEvents, postRun, runOf, startTalk, talk, TIME, user, waitFor,
+  accepted, AGENT, get, history, openEvents, postRun, runOf, startTalk, talk, TIME, user, waitFor,
 } from './talk.mjs';
 
 const LIMIT_MAX = 200;
@@ -240,13 +240,18 @@ describe('threads', () => {
   });
 
   test('search takes every sign for itself', async (t) => {
-    const texts = { zh: '帮我约明天下午三点的评审会', percent: 'a discount of 100% today', under: 'snake_case here', back: 'C:\\temp\\x', emoji: 'party 🎉 time' };
+    const texts = {
+      zh: '帮我约明天下午三点的评审会', percent: 'a discount of 100% today', under: 'snake_case here', back: 'C:\\temp\\x',
+      emoji: 'party 🎉 time',
+    };
     for (const [threadId, content] of Object.entries(texts)) {
       await talk(t, server, { threadId: `s-${threadId}`, messages: [user('Greetings'), user(content)] });
     }
     for (const [query, found] of [
-      ['评审会', ['s-zh']], ['下午', ['s-zh']], ['100%', ['s-percent']], ['100% t', ['s-percent']], ['0%t', []], ['snake_case', ['s-under']], ['snake_CASE', ['s-under']],
-      ['e_c', ['s-under']], ['p\\t', []], ['\\temp\\', ['s-back']], ['🎉', ['s-emoji']], ['PARTY', ['s-emoji']], ["'", []], ['"', []], ['ty 🎉 ti', ['s-emoji']],
+      ['评审会', ['s-zh']], ['下午', ['s-zh']], ['100%', ['s-percent']], ['100% t', ['s-percent']], ['0%t', []],
+      ['snake_case', ['s-under']], ['snake_CASE', ['s-under']],
+      ['e_c', ['s-under']], ['p\\t', []], ['\\temp\\', ['s-back']], ['🎉', ['s-emoji']],
+      ['PARTY', ['s-emoji']], ["'", []], ['"', []], ['ty 🎉 ti', ['s-emoji']],
     ]) {
       assert.deepEqual(await search(query), found, query);
     }

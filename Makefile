@@ -2,12 +2,14 @@
 # The front door. Each target is a script that can be run by itself; Meson and Ninja do the building.
 
 FUZZ_SECONDS ?= 600
+KILLS ?= 5000
 
 help:
 	@echo 'make run      install what is missing, build, and serve on http://127.0.0.1:8080'
 	@echo 'make build    the optimised, hardened program: build/fermata'
 	@echo 'make test     everything CI runs; ends with "N passed, N failed"'
 	@echo 'make bench    measure beside peers'
+	@echo 'make kill     kill the server at every call that changes something, and at KILLS ($(KILLS)) random ones'
 	@echo 'make fuzz     fuzz each target for FUZZ_SECONDS ($(FUZZ_SECONDS))'
 	@echo 'make sizes    the longest files and functions'
 	@echo 'make clean    remove build/'
@@ -28,6 +30,11 @@ bench:
 	@scripts/build bench
 	@bench/run
 
+kill:
+	@scripts/setup
+	@scripts/build clang
+	@. scripts/env && FERMATA_KILLS=$(KILLS) node --test --test-reporter=spec tests/fault/kill.test.mjs
+
 fuzz:
 	@scripts/setup
 	@scripts/build fuzz
@@ -39,4 +46,4 @@ sizes:
 clean:
 	rm -rf build
 
-.PHONY: help run build test bench fuzz sizes clean
+.PHONY: help run build test bench kill fuzz sizes clean

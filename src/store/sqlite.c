@@ -220,7 +220,7 @@ enum err db_use_wal(struct db *db)
 {
     struct stmt *s = db_prepare(db, "PRAGMA journal_mode=WAL");
     bool wal = stmt_step(s) && str_eq(stmt_str(s, 0), STR("wal"));
-    enum err e = stmt_end(s);
+    enum err e = stmt_run(s); /* the answer comes first; the file is changed behind it */
     if (e || !wal) return e ? e : ERR_IO; /* a file system without shared memory cannot */
     return err_of(sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL));
 }
@@ -360,6 +360,11 @@ enum err stmt_run(struct stmt *stmt)
 int64_t db_changes(const struct db *db)
 {
     return sqlite3_changes64(db->handle);
+}
+
+int64_t db_total_changes(const struct db *db)
+{
+    return sqlite3_total_changes64(db->handle);
 }
 
 void db_settle(struct db *db)

@@ -68,8 +68,9 @@ enum err stmt_end(struct stmt *stmt) MUST_USE;
 /* Step through to the end, for statements without rows. */
 enum err stmt_run(struct stmt *stmt) MUST_USE;
 
-int64_t db_changes(const struct db *db);     /* rows changed by the last INSERT, UPDATE, DELETE */
-const char *db_message(const struct db *db); /* SQLite's words for the last failure */
+int64_t db_changes(const struct db *db);       /* rows changed by the last INSERT, UPDATE, DELETE */
+int64_t db_total_changes(const struct db *db); /* by all statements so far */
+const char *db_message(const struct db *db);   /* SQLite's words for the last failure */
 
 /* Transactions; for the store and the migrations, not for jobs. */
 

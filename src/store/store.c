@@ -3,15 +3,19 @@
  * Group commit. While one commit waits for the disk, the next jobs queue up; the writing thread
  * then takes them all (at most STORE_BATCH_JOBS_MAX) into one transaction:
  *
- *     BEGIN; { SAVEPOINT; job; RELEASE or ROLLBACK TO } for each; COMMIT; results to the loop
- *        |               |                                  |
- *        |               | SQLite rolled back everything    | full, or a job's deferred check
- *        +---------------+------------------+---------------+
- *                                           v
- *              each job again, alone: BEGIN; job; COMMIT or ROLLBACK
+ *     BEGIN; job; job; ...; COMMIT; results to the loop                                  plainly
+ *              | a job failed, having changed something: ROLLBACK
+ *              v
+ *     BEGIN; { SAVEPOINT; job; RELEASE or ROLLBACK TO } for each; COMMIT; results        guarded
+ *              | SQLite rolled back everything; or, also from above, COMMIT found the
+ *              | disk full or a job's deferred check broken
+ *              v
+ *     each job alone: BEGIN; job; COMMIT or ROLLBACK; results
  *
- * and COMMIT that fails in any other way (I/O) ends the process: the commit may be on disk, so
- * neither "done" nor "failed" would be true, and going on could make it vanish.
+ * A savepoint copies every page that its job touches, a fifth of this thread's work, and jobs that
+ * fail mostly do so before they change anything: so savepoints come second. A COMMIT that fails in
+ * any other way (I/O) ends the process: the commit may be on disk, so neither "done" nor "failed"
+ * would be true, and going on could make it vanish.
  *
  * Invariants:
  * 1. A result goes to the loop after the commit that holds the job's changes, never before.
@@ -64,6 +68,7 @@ struct store {
 
     pthread_mutex_t writer_mutex;
     struct db *writer;
+    int checkpoint_at; /* pages of the log */
 
     pthread_t threads[1 + STORE_READERS];
     size_t thread_count;
@@ -180,42 +185,53 @@ static enum err run_alone(struct store *store, struct job *job)
     return e;
 }
 
-/* False: the whole transaction is lost, or can no longer be trusted. */
-static bool run_in_savepoint(struct db *db, struct job *job)
+/* How a batch in one transaction ended. The last two: nothing was committed. */
+enum batch_end { BATCH_DONE, BATCH_SPOILT, BATCH_LOST };
+
+/* A job that fails before it has changed anything leaves nothing to undo. */
+static enum batch_end run_plainly(struct db *db, struct job *job)
 {
-    if (db_savepoint(db)) return false;
+    int64_t before = db_total_changes(db);
     job->result = job->run(job, db);
     db_settle(db);
-    if (db_lost(db)) return false;
-    if (job->result && db_savepoint_undo(db)) return false;
-    return db_savepoint_release(db) == OK;
+    if (db_lost(db)) return BATCH_LOST;
+    return job->result && db_total_changes(db) != before ? BATCH_SPOILT : BATCH_DONE;
 }
 
-/* False: nothing was committed, and each job must be tried alone. */
-static bool run_together(struct store *store, const struct queue *batch)
+static enum batch_end run_in_savepoint(struct db *db, struct job *job)
+{
+    if (db_savepoint(db)) return BATCH_LOST;
+    job->result = job->run(job, db);
+    db_settle(db);
+    if (db_lost(db)) return BATCH_LOST;
+    if (job->result && db_savepoint_undo(db)) return BATCH_LOST;
+    return db_savepoint_release(db) ? BATCH_LOST : BATCH_DONE;
+}
+
+static enum batch_end run_together(struct store *store, const struct queue *batch,
+                                   enum batch_end (*run)(struct db *db, struct job *job))
 {
     enum err e = db_begin(store->writer);
     for (struct job *job = batch->first; job && e; job = job->next) job->result = e;
-    if (e) return true;
+    if (e) return BATCH_DONE;
 
-    bool good = true;
-    for (struct job *job = batch->first; job && good; job = job->next)
-        good = run_in_savepoint(store->writer, job);
-    if (good) good = commit(store) == OK;
-    if (!good) roll_back(store);
-    return good;
+    enum batch_end end = BATCH_DONE;
+    for (struct job *job = batch->first; job && end == BATCH_DONE; job = job->next)
+        end = run(store->writer, job);
+    if (end == BATCH_DONE && commit(store)) end = BATCH_LOST;
+    if (end != BATCH_DONE) roll_back(store);
+    return end;
 }
 
 static void run_batch(struct store *store, const struct queue *batch)
 {
     uint64_t full = 0, retries = 0;
-    if (batch->count == 1) {
-        batch->first->result = run_alone(store, batch->first);
-    } else if (!run_together(store, batch)) {
-        retries = batch->count;
-        for (struct job *job = batch->first; job; job = job->next)
-            job->result = run_alone(store, job);
-    }
+    bool alone = batch->count == 1;
+    enum batch_end end = alone ? BATCH_LOST : run_together(store, batch, run_plainly);
+    if (end != BATCH_DONE && !alone) retries = batch->count;
+    if (end == BATCH_SPOILT) end = run_together(store, batch, run_in_savepoint);
+    for (struct job *job = batch->first; job && end == BATCH_LOST; job = job->next)
+        job->result = run_alone(store, job);
     for (struct job *job = batch->first; job; job = job->next)
         full += job->result == ERR_STORAGE_FULL;
 
@@ -227,13 +243,20 @@ static void run_batch(struct store *store, const struct queue *batch)
 }
 
 /* Nothing committed depends on it, and a full disk or busy readers only put it off. But a disk
- * that fails here cannot be trusted with the next commit either. */
+ * that fails here cannot be trusted with the next commit either.
+ *
+ * Readers may keep the log from beginning anew. Then it is tried again when the log has grown by as
+ * much; and when it is so long that we wait for them, and that was in vain, when it has doubled:
+ * one long read (a backup) must not hold up every batch until it ends. */
 static void checkpoint(struct store *store)
 {
     int pages = db_wal_pages(store->writer);
-    if (pages < STORE_WAL_PAGES) return;
-    if (db_checkpoint(store->writer, pages >= STORE_WAL_PAGES_HIGH) == ERR_IO)
-        stop_process(store->writer, "copying the log into the database");
+    if (pages < STORE_WAL_PAGES) store->checkpoint_at = STORE_WAL_PAGES; /* it began anew */
+    if (pages < store->checkpoint_at) return;
+    bool wait = pages >= STORE_WAL_PAGES_HIGH;
+    enum err e = db_checkpoint(store->writer, wait);
+    if (e == ERR_IO) stop_process(store->writer, "copying the log into the database");
+    store->checkpoint_at = wait && e == ERR_LOCKED ? 2 * pages : pages + STORE_WAL_PAGES;
 }
 
 /* Wait for jobs. False: there are none left and the store is closing. */

@@ -3,7 +3,7 @@
  * The store: SQLite behind one writing thread and two reading threads.
  *
  * A job is plain blocking code that runs on a store thread with a database handle. Jobs given to
- * store_write run in order, many in one transaction (each in its own savepoint), and their results
+ * store_write run in order, many in one transaction, and their results
  * go back to the loop only after the commit: when done() sees OK, the change is on disk. A job owns
  * its data and gets finished bytes: no parsing, hashing or encoding on the store thread.
  *
@@ -63,7 +63,7 @@ bool store_stopping(struct store *store);
 struct store_stats {
     uint64_t commits; /* transactions that reached the disk */
     uint64_t jobs;    /* write jobs finished, well or not */
-    uint64_t retries; /* jobs run again alone, after their batch was rolled back */
+    uint64_t retries; /* jobs run again, after their batch was rolled back */
     uint64_t full;    /* jobs that ended with ERR_STORAGE_FULL */
 };
 struct store_stats store_stats(struct store *store);

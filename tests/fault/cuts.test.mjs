@@ -28,14 +28,14 @@ const SETTLE_MS_MAX = 30_000;
 const RUN_MS_MAX = 180_000; // a run whose model rests after a failure starts again with every restart
 
 const LINES = [
-  { match: 'short', turns: [{ text: '短い answer, 一二三。'.repeat(8), gap_ms: 3 }] },
-  { match: 'long', turns: [{ text: 'A longer one 🎈 with\nlines,\r\nand "quotes". '.repeat(5), gap_ms: 3 }] },
-  { match: 'broken', turns: [{ text: 'This breaks off in the middle once. '.repeat(6), gap_ms: 3, fail: { at: 90, times: 1 } }] },
-  { turns: [{ reasoning: 'Let me think about it. '.repeat(4), text: 'So be it. '.repeat(24), gap_ms: 3 }] },
+  { match: 'short', turns: [{ text: '短い answer, 一二三。'.repeat(10), gap_ms: 3 }] },
+  { match: 'long', turns: [{ text: 'A longer one 🎈 with\nlines,\r\nand "quotes". '.repeat(6), gap_ms: 3 }] },
+  { match: 'broken', turns: [{ text: 'This breaks off in the middle once. '.repeat(16), gap_ms: 3, fail: { at: 480, times: 1 } }] },
+  { turns: [{ reasoning: 'Let me think about it. '.repeat(4), text: 'So be it. '.repeat(30), gap_ms: 3 }] },
 ];
 const KINDS = ['short', 'long', 'thoughtful', 'long'];
 // One thread's model fails now and then, and rests before it tries again.
-const kind = (threadId, n) => (threadId === 't0' && n % 8 === 7 ? 'broken' : KINDS[n % KINDS.length]);
+const kind = (threadId, n) => (threadId === 't0' && n % 30 === 7 ? 'broken' : KINDS[n % KINDS.length]);
 
 // ---- what is between a reader and the server ----
 

@@ -6,13 +6,14 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { bearer, call } from '../api/home.mjs';
 import { startServer, within } from '../api/server.mjs';
-import { AGENT, accepted, cancel, endOf, get, openEvents, postRun, runOf, user, waitFor } from '../api/talk.mjs';
+import { AGENT, cancel, endOf, get, openEvents, postRun, runOf, user, waitFor } from '../api/talk.mjs';
 import { checkDatabase, checkTold, readDatabase, Told } from './oracle.mjs';
 
 // A build without a sanitizer: they cannot be loaded behind anything.
@@ -24,7 +25,7 @@ const MOVE_ON_MS_MAX = 5000; // after a restart
 const EXIT_MS_MAX = 10_000;
 const FIRST_KEY = 'a-first-key-that-is-only-used-by-the-tests';
 const headers = bearer(FIRST_KEY);
-const OPEN = ['queued', 'running', 'waiting', 'cancelling'];
+const isIdle = ({ status, queue }) => !['queued', 'running', 'waiting', 'cancelling'].includes(status) && queue.length === 0;
 
 const SCRIPT = [
   { match: 'slow', turns: [{ text: 'word '.repeat(100), gap_ms: 5 }] },
@@ -90,6 +91,7 @@ const patchTitle = (server, threadId, title) => call(server, 'PATCH', `${AGENT}/
 
 // A run to its end, one cancelled, one deleted, two in a queue, a new title, a key, a stop.
 async function scenario(t, folder, server, told) {
+  assert.ok(existsSync(join(folder, 'data/fermata.db-wal')), 'who listens has a write-ahead log');
   const t1 = await follow(t, server, told, 't1');
   await say(server, told, 'r1');
   await t1.until(endOf('r1'));
@@ -139,7 +141,7 @@ export async function attempt(t, folder, env = {}, before = []) {
     await server.exited;
     throw failure ?? new Error('the server did not end');
   }
-  if (failure && exit.code === 0) throw failure;
+  if (failure && (exit.code === 0 || failure instanceof assert.AssertionError)) throw failure; // a wrong answer
   return { told, exit, stderr: server.stderr() };
 }
 
@@ -152,7 +154,7 @@ export async function recover(t, folder, told) {
   try {
     const { threads } = (await get(server, '/threads', headers)).json();
     for (const { threadId } of threads)
-      await waitFor(`the run of ${threadId} ends`, async () => !OPEN.includes((await runOf(server, threadId, headers)).status),
+      await waitFor(`the runs of ${threadId} end`, async () => isIdle(await runOf(server, threadId, headers)),
         MOVE_ON_MS_MAX - (Date.now() - since));
     for (const [runId, { body }] of told.answers) {
       if (told.deleting.has(INPUTS[runId].threadId)) continue;
@@ -180,26 +182,24 @@ export function judge(folder, told) {
 
 // ---- calls ----
 
-// A log of fault_preload: [{n, name, nth, thread, group, fatal}]. `nth` counts the calls of that name, and a group is
-// the call with everybody who called it.
+// A log of fault_preload: [{n, name, thread, group, fatal}]. A group is the call with everybody who called it.
 export async function readLog(path) {
-  const counts = new Map();
   return (await readFile(path, 'utf8')).split('\n').filter(Boolean).map((line) => {
-    const [n, name, thread, ...stack] = line.split(' ');
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-    return { n: Number(n.replace('!', '')), name, nth: counts.get(name), thread, group: `${name} ${stack.join(' ')}`, fatal: n.startsWith('!') };
+    const [n, thread, name, ...stack] = line.split(' ');
+    return { n: Number(n.replace('!', '')), name, thread, group: [name, ...stack].join(' '), fatal: n.startsWith('!') };
   });
 }
 
 export const watched = (folder, env) => ({ LD_PRELOAD: preload, FAULT_LOG: join(folder, 'calls'), ...env });
 
-// One kill in a folder of its own, at a place `N` or `name:N`: what was killed, or null if the scenario ended before.
+// One kill in a folder of its own, at the N-th call or at the first of a group: what was killed, or null if the
+// scenario ended without it.
 export async function killAt(place) {
   const cleanup = [];
   const t = { after: (action) => cleanup.push(action) };
   try {
     const folder = await makeFolder(t);
-    const { told, exit } = await attempt(t, folder, watched(folder, { FAULT_KILL: String(place) }));
+    const { told, exit } = await attempt(t, folder, watched(folder, typeof place === 'number' ? { FAULT_KILL: String(place) } : { FAULT_KIND: place }));
     const died = exit.signal === 'SIGKILL';
     assert.ok(died || exit.code === 0, `ended with ${exit.signal ?? exit.code}`);
     await recover(t, folder, told);

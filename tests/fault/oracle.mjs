@@ -9,14 +9,16 @@ import { join } from 'node:path';
 
 const OPEN_BELOW = 4; // runs.status
 
-export function sql(folder, text, ...flags) {
-  return execFileSync('sqlite3', [...flags, join(folder, 'fermata.db'), text], { encoding: 'utf8', maxBuffer: 2 ** 28 });
+// What sqlite3 prints. `before` are the words of a command that runs it.
+export function sql(folder, text, { flags = [], before = [] } = {}) {
+  const [command, ...words] = [...before, 'sqlite3', ...flags, join(folder, 'fermata.db'), text];
+  return execFileSync(command, words, { encoding: 'utf8', maxBuffer: 2 ** 28 });
 }
 
 const rows = (columns, rest) =>
   `(SELECT json_group_array(json_object(${columns.split(' ').map((name) => `'${name}', ${name}`).join(', ')})) FROM ${rest})`;
 
-export function readDatabase(folder) {
+export function readDatabase(folder, before = []) {
   const parts = {
     threads: rows('id owner thread_id title last_seq', 'threads'),
     events: rows('thread seq type run_id data', '(SELECT * FROM events ORDER BY thread, seq)'),
@@ -28,7 +30,8 @@ export function readDatabase(folder) {
   };
   const pairs = Object.entries(parts).map(([name, part]) => `'${name}', json(${part})`).join(', ');
   const [integrity, foreign, json] = sql(folder,
-    `PRAGMA integrity_check; SELECT count(*) FROM pragma_foreign_key_check; SELECT json_object(${pairs});`, '-readonly').split('\n');
+    `PRAGMA integrity_check; SELECT count(*) FROM pragma_foreign_key_check; SELECT json_object(${pairs});`,
+    { flags: ['-readonly'], before }).split('\n');
   assert.deepEqual([integrity, foreign], ['ok', '0'], 'the database is sound');
   return JSON.parse(json);
 }

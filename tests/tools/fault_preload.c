@@ -4,9 +4,10 @@
  * the process: it counts them over all threads, notes who made them, and kills the process before
  * one of them, or makes one fail.
  *
- *     FAULT_LOG=file         a line for each call: number, name, thread, stack; up to the fatal one
+ *     FAULT_LOG=file         a line for each call: number, thread, name, stack; up to the fatal one
  *     FAULT_KILL=[name:]N    SIGKILL instead of the N-th call (of that name). Between two such calls
  *                            a process leaves nothing behind: these are all the moments to die at
+ *     FAULT_KIND=text        SIGKILL instead of the first call with this name and stack
  *     FAULT_FAIL=name:N:E    the N-th call of that name fails with errno E
  *
  * A stack is a list of MODULE+OFFSET, innermost first: the same in every process of a build.
@@ -29,7 +30,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { FRAMES_MAX = 40, LINE_MAX_BYTES = 8192, FRAMES_OURS = 2 };
+enum { FRAMES_MAX = 40, LINE_MAX_BYTES = 8192, FRAMES_OURS = 4 };
 
 /* The N-th call, of a name if there is one. */
 struct target {
@@ -42,6 +43,7 @@ struct target {
 static atomic_long calls;
 static atomic_bool dying;
 static struct target killing, failing;
+static const char *kind; /* name and stack */
 static int log_fd = -1;
 
 static void target_parse(struct target *target, const char *text)
@@ -57,6 +59,7 @@ __attribute__((constructor)) static void setup(void)
     const char *path = getenv("FAULT_LOG");
     void *frame;
     backtrace(&frame, 1); /* its first use loads a library */
+    kind = getenv("FAULT_KIND");
     target_parse(&killing, getenv("FAULT_KILL"));
     target_parse(&failing, getenv("FAULT_FAIL"));
     if (path)
@@ -71,7 +74,7 @@ static bool reached(struct target *target, const char *name)
 }
 
 /* MODULE+OFFSET of each caller. */
-static size_t put_stack(char *line, size_t used)
+__attribute__((noinline)) static size_t put_stack(char *line, size_t used)
 {
     void *frames[FRAMES_MAX];
     int count = backtrace(frames, FRAMES_MAX);
@@ -86,15 +89,22 @@ static size_t put_stack(char *line, size_t used)
     return used;
 }
 
-static void note(long n, const char *name, bool fatal)
+static void note(long n, const char *thread_and_kind, bool fatal)
 {
-    char line[LINE_MAX_BYTES], thread[32] = "?";
+    char line[LINE_MAX_BYTES + 32];
+    int len = snprintf(line, sizeof line, "%s%ld %s\n", fatal ? "!" : "", n, thread_and_kind);
+    syscall(SYS_write, log_fd, line, (size_t)len);
+}
+
+/* THREAD NAME STACK; returns where NAME begins. */
+__attribute__((noinline)) static size_t describe(char *text, const char *name)
+{
+    char thread[32] = "?";
     pthread_getname_np(pthread_self(), thread, sizeof thread);
-    size_t used =
-        (size_t)snprintf(line, sizeof line, "%s%ld %s %s", fatal ? "!" : "", n, name, thread);
-    used = put_stack(line, used);
-    line[used++] = '\n';
-    syscall(SYS_write, log_fd, line, used);
+    size_t begin = (size_t)snprintf(text, LINE_MAX_BYTES, "%s ", thread);
+    size_t used = begin + (size_t)snprintf(text + begin, LINE_MAX_BYTES - begin, "%s", name);
+    text[put_stack(text, used)] = '\0';
+    return begin;
 }
 
 /* True: the call has to fail, and errno is set. */
@@ -102,10 +112,13 @@ __attribute__((noinline)) static bool before(const char *name)
 {
     int saved = errno;
     while (atomic_load(&dying)) pause(); /* nothing happens after the fatal call either */
-    bool fatal = reached(&killing, name);
+    char text[LINE_MAX_BYTES] = "";
+    size_t thread = 0;
+    if (kind || log_fd >= 0) thread = describe(text, name);
+    bool fatal = reached(&killing, name) || (kind && strcmp(text + thread, kind) == 0);
     if (fatal) atomic_store(&dying, true);
     long n = atomic_fetch_add(&calls, 1) + 1;
-    if (log_fd >= 0) note(n, name, fatal);
+    if (log_fd >= 0) note(n, text, fatal);
     if (fatal) kill(getpid(), SIGKILL);
     errno = saved;
     if (!reached(&failing, name)) return false;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "check.h"
 #include "net/loop.h"
@@ -146,7 +147,8 @@ static void batch_is_bounded(void **state)
     assert_int_equal(store_stats(f->store).commits, 3);
 }
 
-/* Four jobs in one batch; the second refuses, a statement of the third fails. */
+/* Four jobs in one batch; the second refuses after it has written, a statement of the third fails.
+ * The batch is taken back at the second, and all run again, each in its savepoint. */
 static void failing_neighbours(void **state)
 {
     struct fixture *f = *state;
@@ -158,11 +160,36 @@ static void failing_neighbours(void **state)
     static const enum err results[] = {OK, ERR_ALREADY_RESOLVED, ERR_BUSY, OK};
     for (int i = 0; i < 4; i++) {
         assert_int_equal(puts[i].result, results[i]);
-        assert_int_equal(puts[i].runs, 1);
+        assert_int_equal(puts[i].runs, i < 2 ? 2 : 1);
         assert_int_equal(puts[i].done_order, i + 1);
     }
     assert_rows(f, (int[]){2, 0, 0, 2}, 4);
     assert_int_equal(store_stats(f->store).commits, 3); /* gate, batch, assert_rows */
+    assert_int_equal(store_stats(f->store).retries, 4);
+}
+
+/* A job that refuses before it has changed anything costs its neighbours nothing. */
+static enum err refusing_run(struct job *job, struct db *db)
+{
+    struct put *put = (struct put *)job;
+    put->runs++;
+    enum err e = stmt_run(db_prepare(db, "UPDATE settings SET value='x' WHERE scope='nobody'"));
+    return e ? e : ERR_NOT_FOUND;
+}
+
+static void refusing_neighbour(void **state)
+{
+    struct fixture *f = *state;
+    struct put puts[3];
+    for (int i = 0; i < 3; i++) puts[i] = put_make(f, i);
+    puts[1].job.run = refusing_run;
+    as_one_batch(f, puts, 3);
+    static const enum err results[] = {OK, ERR_NOT_FOUND, OK};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(puts[i].result, results[i]);
+        assert_int_equal(puts[i].runs, 1);
+    }
+    assert_rows(f, (int[]){2, 0, 2}, 3);
     assert_int_equal(store_stats(f->store).retries, 0);
 }
 
@@ -436,17 +463,55 @@ static void log_stays_small(void **state)
     assert_true(size < 2 * STORE_WAL_PAGES * 4096L); /* they wrote 72 MB */
 }
 
+/* A gate that has read something, and so holds one state of the database. */
+static enum err held_read(struct job *job, struct db *db)
+{
+    enum err e = put_rows(db, 0) < 0 ? ERR_IO : OK;
+    enum err passed = gate_run(job, db);
+    return e ? e : passed;
+}
+
+/* One long read keeps the log from starting anew. Whoever writes waits for it once, not with every
+ * batch. */
+static void long_read(void **state)
+{
+    struct fixture *f = *state;
+    enum { LARGE = 16, BYTES = 3 * 1000 * 1000, SMALL = 10 };
+    static struct put puts[LARGE + SMALL];
+    struct gate gate;
+    gate_make(&gate, f);
+    gate.job.run = held_read;
+    store_read(f->store, &gate.job);
+    while (sem_wait(&gate.entered)) continue;
+    f->waiting--; /* the puts alone are waited for, until the gate is opened */
+    msec began = 0;
+    for (int i = 0; i < LARGE + SMALL; i++) {
+        if (i == LARGE) began = clock_steady(&clock_system); /* the log is past its high mark */
+        puts[i] = put_make(f, i);
+        if (i < LARGE) puts[i].bytes = BYTES;
+        put_send(&puts[i]);
+        fixture_wait(f);
+    }
+    msec took = clock_steady(&clock_system) - began;
+    f->waiting++;
+    sem_post(&gate.open);
+    fixture_wait(f);
+    for (int i = 0; i < LARGE + SMALL; i++) assert_int_equal(puts[i].result, OK);
+    if (took >= SMALL / 2 * STORE_BUSY_MS_MAX) fail_msg("%d commits took %d ms", SMALL, (int)took);
+}
+
 int test_store(void)
 {
 #define WITH_STORE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        WITH_STORE(group_commit),        WITH_STORE(batch_is_bounded),
-        WITH_STORE(failing_neighbours),  WITH_STORE(full_in_a_batch),
-        WITH_STORE(careless_job),        WITH_STORE(deferred_check),
-        WITH_STORE(abandoned_statement), WITH_STORE(reads_see_what_is_done),
-        WITH_STORE(three_at_once),       cmocka_unit_test(command_line),
-        WITH_STORE(close_finishes),      WITH_STORE(close_refuses_more),
-        WITH_STORE(queue_is_bounded),    WITH_STORE(log_stays_small),
+        WITH_STORE(group_commit),           WITH_STORE(batch_is_bounded),
+        WITH_STORE(failing_neighbours),     WITH_STORE(refusing_neighbour),
+        WITH_STORE(full_in_a_batch),        WITH_STORE(careless_job),
+        WITH_STORE(deferred_check),         WITH_STORE(abandoned_statement),
+        WITH_STORE(reads_see_what_is_done), WITH_STORE(three_at_once),
+        cmocka_unit_test(command_line),     WITH_STORE(close_finishes),
+        WITH_STORE(close_refuses_more),     WITH_STORE(queue_is_bounded),
+        WITH_STORE(log_stays_small),        WITH_STORE(long_read),
     };
     return cmocka_run_group_tests_name("store/store", tests, NULL, NULL);
 }

@@ -41,13 +41,20 @@ struct runs {
     bool stopping;
 };
 
-enum active_state { ACTIVE_LOADING, ACTIVE_CALLING, ACTIVE_RESTING, ACTIVE_COMMITTING };
+enum active_state {
+    ACTIVE_LOADING,
+    ACTIVE_RETRY,
+    ACTIVE_CALLING,
+    ACTIVE_RESTING,
+    ACTIVE_COMMITTING
+};
 
 struct active {
     struct runs *runs;
     int64_t thread;
     enum active_state state;
     bool cancel;    /* asked for while something was under way */
+    bool again;     /* woken while loading: what was not there then may be there now */
     bool forgotten; /* gone as soon as the job under way is done */
     struct arena arena;
     struct run run;
@@ -82,6 +89,7 @@ static struct active *active_find(const struct runs *runs, int64_t thread)
 }
 
 static void on_timer(void *arg);
+static void load_start(struct active *active);
 
 static struct active *active_new(struct runs *runs, int64_t thread)
 {
@@ -222,7 +230,7 @@ static void commit_done(struct job *job, enum err e)
         active_free(active);
         return;
     }
-    if (e == ERR_STORAGE_FULL || e == ERR_RATE_LIMITED) {
+    if (e == ERR_STORAGE_FULL || e == ERR_RATE_LIMITED || e == ERR_LOCKED) {
         trouble(active, "commit postponed", e);
         active->commit = commit;
         timer_start(active->timer, RUN_COMMIT_RETRY_MS);
@@ -438,6 +446,8 @@ static void on_timer(void *arg)
     struct active *active = arg;
     if (active->state == ACTIVE_COMMITTING)
         store_write(active->runs->options.store, &TAKE(active->commit)->job);
+    else if (active->state == ACTIVE_RETRY)
+        load_start(active);
     else
         call_model(active);
 }
@@ -489,7 +499,8 @@ static enum err load_run(struct job *job, struct db *db)
         load->queued = true;
         return run_next(db, arena, active->thread, &active->run);
     }
-    if (!e) e = snapshot_load(db, arena, active->run.id, &load->version, &load->snapshot);
+    if (e) return e;
+    e = snapshot_load(db, arena, active->run.id, &load->version, &load->snapshot);
     load->damaged = e == ERR_IO || e == ERR_NOT_FOUND;
     if (load->damaged) return OK;
     if (e) return e;
@@ -545,13 +556,28 @@ static void fail_damaged(struct active *active, const char *why)
     commit_start(active, commit);
 }
 
+/* The store could not serve us just now. Whatever is stored decides when it can. */
+static void retry_later(struct active *active)
+{
+    active->state = ACTIVE_RETRY;
+    timer_start(active->timer, RUN_COMMIT_RETRY_MS);
+}
+
 static void load_done(struct job *job, enum err e)
 {
     struct load *load = (struct load *)(void *)job;
     struct active *active = load->active;
-    if (active->forgotten || active->runs->stopping || e) {
-        if (e && e != ERR_NOT_FOUND) trouble(active, "cannot load", e);
+    struct runs *runs = active->runs;
+    int64_t thread = active->thread;
+    if (active->forgotten || runs->stopping || e == ERR_NOT_FOUND) {
+        bool again = active->again && !active->forgotten;
         active_free(active);
+        if (again) runs_wake(runs, thread);
+        return;
+    }
+    if (e) {
+        trouble(active, "cannot load", e);
+        retry_later(active);
         return;
     }
     if (load->queued) {
@@ -569,19 +595,29 @@ static void load_done(struct job *job, enum err e)
     go_on(active);
 }
 
+static void load_start(struct active *active)
+{
+    arena_reset(&active->arena);
+    arena_reset(&active->graph_arena);
+    struct load *load = ARENA_NEW(&active->arena, struct load);
+    load->job = (struct job){.run = load_run, .done = load_done};
+    load->active = active;
+    active->again = false;
+    active->context_count = 0;
+    active->state = ACTIVE_LOADING;
+    store_read(active->runs->options.store, &load->job);
+}
+
 void runs_wake(struct runs *runs, int64_t thread)
 {
-    if (runs->stopping || active_find(runs, thread)) return;
+    struct active *known = active_find(runs, thread);
+    if (known) known->again = true;
+    if (known || runs->stopping) return;
     if (runs->active.count >= RUNS_ACTIVE_MAX) {
         runs->missed = true;
         return;
     }
-    struct active *active = active_new(runs, thread);
-    struct load *load = ARENA_NEW(&active->arena, struct load);
-    load->job = (struct job){.run = load_run, .done = load_done};
-    load->active = active;
-    active->state = ACTIVE_LOADING;
-    store_read(runs->options.store, &load->job);
+    load_start(active_new(runs, thread));
 }
 
 /* ---- the queue: a run whose turn has come ---- */
@@ -622,8 +658,13 @@ static void next_done(struct job *job, enum err e)
     if (e && e != ERR_NOT_FOUND && !next->late) trouble(active, "cannot start the next run", e);
     if (!e && !gone)
         bus_facts(runs->options.bus, thread, next->begun.facts, next->begun.fact_count);
+    bool failed = e && e != ERR_NOT_FOUND && !next->late;
     arena_done(&next->arena);
     free(next);
+    if (failed && !gone) {
+        retry_later(active);
+        return;
+    }
     active_free(active);
     if (again) runs_wake(runs, thread);
 }

@@ -401,6 +401,10 @@ static void send_page(struct reader *reader, const struct page *page)
 /* A page has come: send it, then follow, read on, or wait until the reader has taken it. */
 static void take_page(struct reader *reader, const struct page *page)
 {
+    if (reader->feed && reader->feed->thread != page->thread.id) {
+        reader_end(reader); /* deleted and made anew meanwhile: the client begins again */
+        return;
+    }
     if (!reader->feed) {
         reader->feed = feed_get(reader->feeds, page->thread.id, str_c(reader->thread_id));
         reader->feed->readers++;

@@ -310,6 +310,7 @@ static void session_done(struct job *job, enum err e)
     if (e == ERR_NOT_FOUND || e == ERR_UNAUTHENTICATED)
         e = fault(&why, ERR_UNAUTHENTICATED, "the session has ended; sign in again");
     if (!e) e = permit(x, &why);
+    if (http_gone(x->request)) e = ERR_SHUTTING_DOWN; /* nobody listens; handlers need the head */
     if (e)
         exchange_error(x, e, &why);
     else

@@ -89,7 +89,7 @@ static enum err look_at_queue(struct post_run *post, struct db *db, struct map *
     for (size_t i = 0; !e && i < queue.count; i++) {
         struct message *messages = NULL;
         size_t count = 0;
-        bytes += queue.runs[i].queued.len;
+        bytes += queue.runs[i].queued.len + queue.runs[i].input.len;
         e = queued_parse(arena, queue.runs[i].queued, &messages, &count);
         for (size_t j = 0; !e && j < count; j++) e = map_put(seen, messages[j].id, post);
     }
@@ -183,10 +183,12 @@ static enum err enqueue(struct post_run *post, struct db *db, struct run *run,
     struct change *change = &post->tc.change;
     struct arena *arena = change_arena(change);
     struct buf queued;
-    buf_init(&queued, 2 * RUN_INPUT_BYTES_MAX);
+    buf_init(&queued, 4 * RUN_INPUT_BYTES_MAX);
     queued_write(&queued, messages, count);
+    bool too_large = queued.full;
     run->queued = arena_str(arena, buf_str(&queued));
     buf_done(&queued);
+    if (too_large) return ERR_TOO_LARGE;
     run->status = RUN_QUEUED;
     enum err e = run_add(db, run);
     if (e) return e;
@@ -194,7 +196,7 @@ static enum err enqueue(struct post_run *post, struct db *db, struct run *run,
     struct fact *fact = ARENA_NEW(arena, struct fact);
     struct buf data;
     struct json_writer w;
-    buf_init(&data, 2 * RUN_INPUT_BYTES_MAX);
+    buf_init(&data, 4 * RUN_INPUT_BYTES_MAX);
     json_write_begin(&w, &data);
     json_object(&w);
     json_member(&w, STR("taskId"), run->task_id);
@@ -202,7 +204,7 @@ static enum err enqueue(struct post_run *post, struct db *db, struct run *run,
     json_number_i64(&w, run->start_seq + 1);
     json_key(&w, STR("message"));
     struct buf row;
-    buf_init(&row, 2 * RUN_INPUT_BYTES_MAX);
+    buf_init(&row, 4 * RUN_INPUT_BYTES_MAX);
     message_write(&row, &messages[count - 1]);
     json_raw(&w, buf_str(&row));
     json_object_end(&w);
@@ -241,7 +243,7 @@ static enum err begin_busy(struct post_run *post, struct db *db, struct run *cur
 {
     struct change *change = &post->tc.change;
     enum busy policy = change->x->server->agent.busy;
-    if (policy == BUSY_REJECT)
+    if (policy == BUSY_REJECT && current->status != RUN_QUEUED)
         return fault(&change->why, ERR_BUSY, "a run is under way on this thread");
     if (post->queue_full)
         return fault(&change->why, ERR_RATE_LIMITED, "too many messages wait on this thread");
@@ -284,6 +286,7 @@ static enum err post_apply(struct change *change, struct db *db)
         e = begin_now(post, db, &run, messages, count);
     else if (!e)
         e = begin_busy(post, db, &current, &run, messages, count);
+    if (idle) post->tc.wake = true; /* also if those who wait were left behind by a failure */
     if (e) return e;
 
     change->status = 202;
@@ -389,8 +392,9 @@ static enum err cancel_apply(struct change *change, struct db *db)
         arena_printf(arena, "{\"threadId\":\"%.*s\",\"runId\":\"%.*s\",\"status\":\"%s\"}",
                      STR_ARG(tc->thread.thread_id), STR_ARG(current.run_id),
                      none ? "cancelled" : "cancelling");
-    if (none || current.status == RUN_CANCELLING) return OK;
+    if (none) return OK;
     tc->cancel = true;
+    if (current.status == RUN_CANCELLING) return OK; /* asked again: look after it again */
     current.status = RUN_CANCELLING;
     return run_update(db, &current);
 }

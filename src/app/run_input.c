@@ -73,6 +73,16 @@ static bool blank(str text)
     return true;
 }
 
+/* Space between the tokens of JSON may hold line ends, which would break an event's frame. Inside its
+ * strings these bytes never stand as they are. */
+static str one_line(struct arena *arena, str json)
+{
+    char *copy = arena_cstr(arena, json);
+    for (size_t i = 0; i < json.len; i++)
+        if (copy[i] == '\n' || copy[i] == '\r' || copy[i] == '\t') copy[i] = ' ';
+    return (str){copy, json.len};
+}
+
 static enum err parse_message(struct arena *arena, const struct json *item, size_t index,
                               struct message *ret_message, struct fault *reterr)
 {
@@ -93,7 +103,7 @@ static enum err parse_message(struct arena *arena, const struct json *item, size
     if (e) return e;
     if (blank(message.plain))
         return fault_field(reterr, ERR_INVALID_FIELD, path, "the message is empty");
-    message.content = content->raw;
+    message.content = content->type == JSON_ARRAY ? one_line(arena, content->raw) : content->raw;
     str replaces = json_text(json_get(json_get(item, STR("metadata")), STR("replaces")));
     if (id_valid(replaces))
         message.metadata = arena_printf(arena, "{\"replaces\":\"%.*s\"}", STR_ARG(replaces));

@@ -157,7 +157,8 @@ enum {
 
     FEEDS_MAX = 1024 * 1024, /* threads with readers: at most one for each connection */
     FEED_MARKS_MAX = 1024,   /* ends of facts remembered, to find a slow reader's place */
-    FEED_PAGE_FACTS = 256,   /* facts in one read while catching up */
+    MESSAGE_PAGE_BYTES_MAX = 8 * 1024 * 1024, /* a page of history ends behind what passes it */
+    FEED_PAGE_FACTS = 256,                    /* facts in one read while catching up */
     FEED_FRAME_BYTES_MAX = 60 * 1024 * 1024, /* the largest message, escaped; fits into an answer */
 
     /* Identities held in memory. */

@@ -96,9 +96,13 @@ enum err message_page(struct db *db, struct arena *arena, int64_t thread, int64_
     struct stmt *s = page_statement(db, before, after);
     stmt_bind_i64(s, 1, thread);
     stmt_bind_i64(s, 3, (int64_t)limit + 1);
+    size_t bytes = 0;
     while (!list.more && stmt_step(s)) {
-        list.more = list.count == limit;
-        if (!list.more) message_read(s, arena, ROWS_ADD(arena, list.messages, list.count));
+        list.more = list.count == limit || bytes > MESSAGE_PAGE_BYTES_MAX;
+        if (list.more) break;
+        struct message *message = ROWS_ADD(arena, list.messages, list.count);
+        message_read(s, arena, message);
+        bytes += message->content.len + message->plain.len;
     }
     enum err e = stmt_end(s);
     if (e) return e;

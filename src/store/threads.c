@@ -115,9 +115,10 @@ struct search {
 /* Looks at the thread's newest messages, as many as are left. */
 static enum err messages_match(struct db *db, int64_t thread, struct search *search, bool *ret_yes)
 {
-    struct stmt *s = db_prepare(db, "SELECT count(*), coalesce(max(yes), 0) FROM"
-                                    " (SELECT plain LIKE ?2 ESCAPE '\\' AS yes FROM messages"
-                                    "  WHERE thread=?1 ORDER BY seq DESC LIMIT ?3)");
+    struct stmt *s =
+        db_prepare(db, "SELECT count(*), coalesce(max(yes), 0) FROM"
+                       " (SELECT substr(plain,1,65536) LIKE ?2 ESCAPE '\\' AS yes FROM messages"
+                       "  WHERE thread=?1 ORDER BY seq DESC LIMIT ?3)");
     stmt_bind_i64(s, 1, thread);
     stmt_bind_str(s, 2, search->pattern);
     stmt_bind_i64(s, 3, search->left);

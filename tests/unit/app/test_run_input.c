@@ -80,6 +80,24 @@ static void accepted_forms(void **state)
     arena_done(&arena);
 }
 
+/* What is stored goes into an event's one line of data. */
+static void on_one_line(void **state)
+{
+    (void)state;
+    struct arena arena;
+    struct run_input input;
+    arena_init(&arena);
+    assert_int_equal(
+        parse(&arena,
+              "{\"messages\":[{\"role\":\"user\",\"content\":[\n\t{\"type\":\"text\",\r\n"
+              "\"text\":\"a\\nb\"}\n]}]}",
+              &input, NULL),
+        OK);
+    assert_str(input.messages[0].content, STR("[  {\"type\":\"text\",  \"text\":\"a\\nb\"} ]"));
+    assert_str(input.messages[0].plain, STR("a\nb"));
+    arena_done(&arena);
+}
+
 static void titles(void **state)
 {
     (void)state;
@@ -116,6 +134,6 @@ static void titles(void **state)
 int test_run_input(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(accepted_forms),
-                                       cmocka_unit_test(titles)};
+                                       cmocka_unit_test(on_one_line), cmocka_unit_test(titles)};
     return cmocka_run_group_tests_name("app/run_input", tests, NULL, NULL);
 }

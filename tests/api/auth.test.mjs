@@ -408,6 +408,24 @@ describe('sessions', () => {
 });
 
 describe('sessions over time', () => {
+  // A session that the server does not remember is asked for in the store; the client may be gone when the answer
+  // comes.
+  test('a client that leaves while its session is looked up leaves no trace', async (t) => {
+    const home = await Home.make(t);
+    let server = await home.start();
+    const cookie = await signIn(server, await home.addKey('ann'));
+    for (let round = 0; round < 5; round++) {
+      server = await home.restart();
+      const body = '{"messages":[{"role":"user","content":"hi"}]}';
+      const request = `POST /api/v1/agent/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
+        + `Cookie: ${cookie.header.cookie}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+      const connections = await Promise.all(Array.from({ length: 50 }, () => RawConnection.open(server)));
+      await Promise.all(connections.map((connection) => connection.write(request)));
+      for (const connection of connections) connection.close();
+      assert.equal((await whoami(server, cookie.header)).json().user, 'ann');
+    }
+  });
+
   test('last over a restart, unless ended before or after it', async (t) => {
     const home = await Home.make(t, { FERMATA_LOG: 'debug' });
     let server = await home.start();

@@ -3,7 +3,9 @@
  * One object for each run that is worked on:
  *
  *     runs_wake ─▶ LOADING ─▶ (nothing to do: gone)
- *                     │ state
+ *                   │   ▲ └── the store could not ──▶ RETRY ─┐
+ *                   │   └────────────────────────────────────┘
+ *                   │ state
  *                     ▼
  *          ┌────▶ EFFECT ── model ──▶ CALLING ── again ──▶ RESTING ─┐
  *          │                            │  ▲                        │
@@ -16,10 +18,10 @@
  * Invariants:
  * 1. Facts reach the bus after their commit, in its order; previews only while CALLING.
  * 2. At most one commit of a run is under way, and nothing of the run happens meanwhile: a cancel
- * waits for it.
+ *    waits for it.
  * 3. An attempt that fails leaves nothing but a discard; each attempt has a message id of its own.
- * 4. A commit that finds no room on the disk is tried again until it fits; what the model said is
- * kept meanwhile.
+ * 4. A commit that the disk has no room for, or that another process keeps out, is tried again until
+ *    it fits; what the model said is kept meanwhile.
  */
 #include "agent/run.h"
 

@@ -9,6 +9,7 @@
 #ifndef AGENT_RUN_H
 #define AGENT_RUN_H
 
+#include "agent/agent.h"
 #include "agent/graph.h"
 #include "base/clock.h"
 #include "store/bus.h"
@@ -16,17 +17,6 @@
 struct loop;
 struct runs;
 struct store;
-
-/* An agent as configured. */
-enum busy { BUSY_ENQUEUE, BUSY_REJECT, BUSY_INTERRUPT };
-struct agent {
-    str name;
-    struct model model;
-    enum busy busy;
-    uint32_t max_rounds;
-    str prompt;
-    str locale;
-};
 
 struct runs_options {
     struct loop *loop;

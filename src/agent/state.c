@@ -5,7 +5,8 @@
  *     {"version": 1,
  *      "common_state": {"trace_id", "user_id", "conversation_id", "task_id"?, "phase", "stage",
  *                       "plan_steps": [{"content", "done_when"}], "current_step", "max_rounds",
- *                       "round_used", "consecutive_corrections", "input_tokens", "output_tokens"},
+ *                       "round_used", "consecutive_corrections", "input_tokens", "output_tokens",
+ *                       "turns", "active_ms", "leg_since", "locale"},
  *      "interaction_ids": [], "call_ids": [], "resume": {"node", "phase", "step"}?,
  *      "context": {"from_message"}}
  *
@@ -35,6 +36,8 @@ static const char *const phase_names[] = {PHASES(PHASE_NAME)};
 static const unsigned phase_arrows[] = {PHASES(PHASE_ARROWS)};
 #define STAGE_NAME(stage, name) [stage] = name,
 static const char *const stage_names[] = {STAGES(STAGE_NAME)};
+#define NODE_NAME(node, name) [node] = name,
+static const char *const node_names[] = {NODES(NODE_NAME)};
 
 const char *phase_name(enum phase phase)
 {
@@ -46,6 +49,12 @@ const char *stage_name(enum stage stage)
 {
     assert(stage < STAGE_COUNT);
     return stage_names[stage];
+}
+
+const char *node_name(enum node node)
+{
+    assert(node < NODE_COUNT);
+    return node_names[node];
 }
 
 bool phase_leads_to(enum phase from, enum phase to)
@@ -200,6 +209,8 @@ static enum err name_parse(const struct reader *reader, const struct field *fiel
 }
 
 static const struct kind kind_text = {.parse = text_parse, .write = text_write};
+static const struct kind kind_text_optional = {
+    .parse = text_parse, .write = text_write, .absent = text_absent};
 static const struct kind kind_id = {.parse = id_parse, .write = text_write};
 static const struct kind kind_id_optional = {
     .parse = id_parse, .write = text_write, .absent = text_absent};
@@ -418,6 +429,10 @@ static const struct field common_fields[] = {
     {"common_state.consecutive_corrections", &kind_u32, AT(consecutive_corrections), false, 0},
     {"common_state.input_tokens", &kind_tokens, AT(input_tokens), false, 0},
     {"common_state.output_tokens", &kind_tokens, AT(output_tokens), false, 0},
+    {"common_state.turns", &kind_u32, AT(turns), false, 0},
+    {"common_state.active_ms", &kind_tokens, AT(active_ms), false, 0},
+    {"common_state.leg_since", &kind_place, AT(leg_since), false, 0},
+    {"common_state.locale", &kind_text_optional, AT(locale), false, 0},
     {0},
 };
 

@@ -45,6 +45,17 @@ enum phase { PHASES(PHASE_ENUM) PHASE_COUNT };
 enum stage { STAGES(STAGE_ENUM) STAGE_COUNT };
 #undef STAGE_ENUM
 
+/* What the model is asked for. node, name in interactions and of its prompt */
+#define NODES(X)               \
+    X(NODE_CHAT, "chat")       \
+    X(NODE_PLAN, "plan")       \
+    X(NODE_EXECUTE, "execute") \
+    X(NODE_DELIVER, "deliver")
+
+#define NODE_ENUM(node, name) node,
+enum node { NODES(NODE_ENUM) NODE_COUNT };
+#undef NODE_ENUM
+
 struct plan_step {
     str content, done_when;
 };
@@ -77,6 +88,10 @@ struct state {
     uint32_t max_rounds, round_used;
     uint32_t consecutive_corrections;
     uint64_t input_tokens, output_tokens; /* of the whole run so far */
+    uint32_t turns;                       /* model calls that became facts */
+    uint64_t active_ms;                   /* time worked in the legs that have ended */
+    msec leg_since;                       /* when the newest leg began */
+    str locale;                           /* of texts made for this run: "zh-CN" or "en" */
     struct id_list interaction_ids, call_ids;
     struct resume resume;
     int64_t from_message; /* context begins here; only grows */
@@ -89,6 +104,7 @@ enum { STATE_VERSION = 1 };
 
 const char *phase_name(enum phase phase);
 const char *stage_name(enum stage stage);
+const char *node_name(enum node node);
 
 bool phase_leads_to(enum phase from, enum phase to);
 void state_set_phase(struct state *state, enum phase to); /* asserts that the arrow exists */

@@ -10,7 +10,7 @@
 #ifndef APP_CONFIG_H
 #define APP_CONFIG_H
 
-#include "agent/run.h"
+#include "agent/agent.h"
 #include "app/host.h"
 #include "base/arena.h"
 #include "base/buf.h"

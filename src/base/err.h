@@ -47,6 +47,7 @@
     X(ERR_STORAGE_FULL, "storage_full", 507, "Storage full")                                 \
     /* The rest are our own affairs: a client sees them as `internal`. */                    \
     X(ERR_IO, "io", 500, "Input or output failed")                                           \
+    X(ERR_DAMAGED, "damaged", 500, "Stored bytes are damaged")                               \
     X(ERR_LOCKED, "locked", 500, "Held by another process")                                  \
     X(ERR_CONFIG, "config", 500, "Configuration refused")                                    \
     X(ERR_NETWORK, "network", 502, "Peer could not be reached")                              \

@@ -145,6 +145,22 @@ enum {
     FACT_FRAME_BYTES_MAX = 64 * 1024,     /* a fact without its content: ids, names, figures */
     RUN_ERROR_BYTES_MAX = 4 * 1024,       /* why a run failed, for people; a fault has 384 */
 
+    /* Tools and people. */
+    CALLS_STARTED_MAX = 4,                /* of a run, under way at a time */
+    CALLS_TURN_MAX = 64,                  /* of one model turn; the rest is refused to the model */
+    CALL_ARGS_BYTES_MAX = 256 * 1024,     /* what a person has to approve must be readable */
+    CALL_ATTEMPTS_MAX = 3,                /* of a call that may be repeated */
+    CALL_INLINE_BYTES_MAX = 1024 * 1024,  /* a larger result goes to a spool file */
+    CALL_FACT_BYTES_MAX = 64 * 1024,      /* a larger result stands in its fact as {ref, size} */
+    CALL_MODEL_BYTES_MAX = 32 * 1024,     /* of a result, head and tail, for the model */
+    CONFIRMS_OPEN_MAX = 5,                /* of a run; the rest is refused to the model */
+    CORRECTIONS_MAX = 3,                  /* malformed calls in a row before the run is aborted */
+    ASK_CHOICES_MAX = 50,                 /* of a question */
+    ASK_FIELDS_MAX = 50,
+    ASK_TEXT_BYTES_MAX = 16 * 1024,       /* a question, a label, a description */
+    ANSWER_BYTES_MAX = 256 * 1024,        /* an answer, with its new arguments */
+    GRANTS_MAX = 1000,                    /* looked at for a run */
+
     RUN_INPUT_BYTES_MAX = 16 * 1024 * 1024, /* AG-UI clients send their whole history along */
     RUN_MESSAGES_MAX = 1000,                /* new ones in one request; each is a row and a fact */
     RUN_QUEUE_BYTES_MAX = 16 * 1024 * 1024, /* that wait on a thread, before another is refused */

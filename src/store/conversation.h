@@ -78,10 +78,12 @@ enum err facts_first(struct db *db, int64_t thread, int64_t *ret_seq) MUST_USE;
 struct message {
     int64_t seq; /* of the fact that added it: its place in history */
     str id, role, run_id;
-    str content;       /* JSON: a string or an array of parts */
-    str metadata;      /* JSON object; never empty */
-    str tool_calls;    /* JSON array, or empty */
-    str usage;         /* JSON object, or empty */
+    str content;    /* JSON: a string or an array of parts */
+    str metadata;   /* JSON object; never empty */
+    str tool_calls; /* JSON array, or empty */
+    str tool;       /* of a tool row: JSON object {"toolCallId","toolName","args","error"?}, whose
+                          members stand in the row on the wire; or empty */
+    str usage;      /* JSON object, or empty */
     str provider_data; /* JSON, or empty */
     str plain;         /* the text alone, for search and titles */
     msec created;
@@ -90,6 +92,8 @@ struct message {
 /* ERR_BUSY if the thread has this id already. */
 enum err message_add(struct db *db, int64_t thread, const struct message *message) MUST_USE;
 enum err message_exists(struct db *db, int64_t thread, str id, bool *ret_exists) MUST_USE;
+/* Rows of interactions follow their status. ERR_NOT_FOUND. */
+enum err message_set_metadata(struct db *db, int64_t thread, str id, str metadata) MUST_USE;
 
 struct message_list {
     struct message *messages; /* oldest first */
@@ -176,13 +180,17 @@ enum err accepted_add(struct db *db, int64_t thread, str run_id, const struct ac
 
 /* ---- snapshots ---- */
 
-/* The bytes carry a SHA-256; ERR_NOT_FOUND, or ERR_IO if they are damaged. */
+/* The bytes carry a SHA-256; ERR_NOT_FOUND, or ERR_DAMAGED. */
 enum err snapshot_load(struct db *db, struct arena *arena, int64_t run, int64_t *ret_version,
                        str *ret_bytes) MUST_USE;
 /* Replace version `version` (0: none yet) by version + 1, under the lease `epoch`. ERR_BUSY: stale.
  */
 enum err snapshot_save(struct db *db, int64_t run, int64_t version, int64_t epoch, str bytes,
                        const unsigned char hash[static HASH_BYTES]) MUST_USE;
+/* Somebody outside the shell has changed what a run depends on (its status, its rows, a grant): the
+ * version grows, so that a step taken from older rows is refused. OK also without a snapshot. */
+enum err snapshot_touch(struct db *db, int64_t run) MUST_USE;
+enum err snapshots_touch_owner(struct db *db, str owner) MUST_USE; /* of each running run */
 /* Remove it at the end of its run, under the same conditions; version -1: whichever it is (a
  * damaged one). */
 enum err snapshot_delete(struct db *db, int64_t run, int64_t version, int64_t epoch) MUST_USE;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the model is asked: the prompt of the node, the conversation, the tools. Pure.
+ *
+ * The conversation is made from history rows: people's and the model's words, its calls and their
+ * results. A call of this run shows what its row keeps for the model, one of an earlier run its
+ * summary. A call never stands without its result nor a result without its call; an answer that a
+ * person typed as a message is there as the result it became, not twice; a turn that was edited and
+ * sent again is left out. The oldest whole turns go when it does not fit.
+ */
+#ifndef AGENT_CONTEXT_H
+#define AGENT_CONTEXT_H
+
+#include "agent/agent.h"
+#include "agent/state.h"
+#include "store/calls.h"
+#include "store/conversation.h"
+
+struct context {
+    str system;
+    struct model_message *messages;
+    size_t count;
+    str tools; /* JSON array; empty: none are offered */
+};
+
+struct context_source {
+    const struct agent *agent;
+    const struct state *state;
+    enum node node;
+    const struct message_list *messages; /* oldest first */
+    const struct call_list *seen;        /* calls of this run with a result: calls_seen */
+    msec now;
+    str timezone; /* of the person; may be empty */
+};
+void context_make(struct arena *arena, const struct context_source *source,
+                  struct context *ret_context);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Interactions: what a run waits for. A row each; while it is open nothing of the run is in memory.
+ *
+ * Open is left once, by interaction_settle, which changes a row only if it is still open: of many
+ * answers one wins. Plain blocking code for use inside a job; texts that come back live in the arena
+ * given.
+ */
+#ifndef STORE_INTERACTIONS_H
+#define STORE_INTERACTIONS_H
+
+#include "base/arena.h"
+
+struct db;
+
+/* type, name on the wire; the numbers are in databases */
+#define INTERACTION_TYPES(X)                          \
+    X(INTERACTION_ASK_USER, "ask_user")               \
+    X(INTERACTION_CONFIRM, "confirm")                 \
+    X(INTERACTION_CONNECTION_LOST, "connection_lost") \
+    X(INTERACTION_UNCERTAIN, "uncertain")
+
+/* status, name on the wire; the numbers are in databases */
+#define INTERACTION_STATUSES(X)         \
+    X(INTERACTION_OPEN, "open")         \
+    X(INTERACTION_RESOLVED, "resolved") \
+    X(INTERACTION_CANCELED, "canceled") \
+    X(INTERACTION_EXPIRED, "expired")   \
+    X(INTERACTION_SUPERSEDED, "superseded")
+
+#define INTERACTION_ENUM(value, name) value,
+enum interaction_type { INTERACTION_TYPES(INTERACTION_ENUM) INTERACTION_TYPE_COUNT };
+enum interaction_status { INTERACTION_STATUSES(INTERACTION_ENUM) INTERACTION_STATUS_COUNT };
+#undef INTERACTION_ENUM
+
+const char *interaction_type_name(enum interaction_type type);
+const char *interaction_status_name(enum interaction_status status);
+
+struct interaction {
+    int64_t n;           /* order of opening, over all threads; given by interaction_add */
+    int64_t thread, run; /* rows */
+    str id;              /* "int_..." */
+    enum interaction_type type;
+    enum interaction_status status;
+    int64_t seq; /* of its interaction.request */
+    str owner;   /* whose thread it is; also the requester */
+    str agent, thread_id, run_id;
+    str call_id;  /* empty: about no call (connection_lost) */
+    str approver; /* role that answers instead of the owner; empty: the owner */
+    str display_text;
+    str question; /* of ask_user */
+    str choices;  /* JSON [{"id","label","description"?}], or empty */
+    str fields;   /* JSON list, or empty */
+    bool allow_freeform, multi;
+    str resume_node, resume_phase;
+    uint32_t resume_step;
+    str tool, args, summary, args_schema, risk; /* of the call that waits; empty if none */
+    str binding;                                /* of a confirm */
+    str locale;                                 /* of the texts made for it */
+    str metadata;                               /* JSON object; never empty */
+    msec opened, expires;                       /* expires 0: never */
+
+    /* once settled */
+    str answer; /* JSON: the accepted body without its binding; empty if nobody answered */
+    str text;   /* what the model got; may be empty */
+    str answered_by, via;
+    msec settled;
+};
+
+struct interaction_list {
+    struct interaction *rows;
+    size_t count;
+    bool more;
+};
+
+enum err interaction_add(struct db *db, struct interaction *interaction) MUST_USE; /* sets n */
+enum err interaction_find(struct db *db, struct arena *arena, str id,
+                          struct interaction *ret_interaction) MUST_USE; /* ERR_NOT_FOUND */
+
+/* Writes status and everything below "once settled" of a row that is open. ERR_BUSY: it is not. */
+enum err interaction_settle(struct db *db, const struct interaction *interaction) MUST_USE;
+
+/* A resolved confirm whose call has to be confirmed again. */
+enum err interaction_supersede(struct db *db, str id) MUST_USE;
+
+/* ERR_BUSY if it is not open. */
+enum err interaction_set_expiry(struct db *db, str id, msec expires) MUST_USE;
+
+/* The open ones of a run, or of a thread, in order of opening; there are a few. */
+enum err interactions_of_run(struct db *db, struct arena *arena, int64_t run,
+                             struct interaction_list *ret_list) MUST_USE;
+enum err interactions_of_thread(struct db *db, struct arena *arena, int64_t thread,
+                                struct interaction_list *ret_list) MUST_USE;
+
+/* What somebody sees: their own ones, and those whose approver is one of their roles (names, may be
+ * empty strs). Newest first. */
+struct interaction_filter {
+    str owner;
+    str roles[4];
+    int status;           /* enum interaction_status, or -1: any */
+    str agent, thread_id; /* empty: any */
+    int64_t before;       /* n of the last row of the page before; 0: from the start */
+    size_t limit;
+};
+enum err interactions_page(struct db *db, struct arena *arena,
+                           const struct interaction_filter *filter,
+                           struct interaction_list *ret_list) MUST_USE;
+
+/* Open ones that expire at `now` or earlier, the earliest first; and when the next one does (0:
+ * none). */
+enum err interactions_due(struct db *db, struct arena *arena, msec now, size_t limit,
+                          struct interaction_list *ret_list) MUST_USE;
+enum err interactions_next_expiry(struct db *db, msec *ret_at) MUST_USE;
+
+#endif

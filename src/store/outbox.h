@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Messages on their way to webhooks: a row from the commit that made the news until the receiver
+ * has taken it or it is given up. Plain blocking code for use inside a job.
+ */
+#ifndef STORE_OUTBOX_H
+#define STORE_OUTBOX_H
+
+#include "base/arena.h"
+
+struct db;
+
+struct outgoing {
+    int64_t n; /* order; given by outbox_add */
+    str id;    /* "evt_...": the same at every attempt, so that a receiver can tell repeats */
+    str event; /* "interaction.opened", "interaction.resolved" */
+    str url;   /* of the hook; the secret is looked up by it */
+    str body;  /* JSON */
+    uint32_t attempts;
+    msec created, next; /* next: not before */
+};
+
+struct outgoing_list {
+    struct outgoing *rows;
+    size_t count;
+};
+
+enum err outbox_add(struct db *db, struct outgoing *outgoing) MUST_USE; /* sets n */
+enum err outbox_due(struct db *db, struct arena *arena, msec now, size_t limit,
+                    struct outgoing_list *ret_list) MUST_USE;
+enum err outbox_next(struct db *db, msec *ret_at) MUST_USE; /* when one is due; 0: none */
+enum err outbox_later(struct db *db, int64_t n, uint32_t attempts, msec next) MUST_USE;
+enum err outbox_done(struct db *db, int64_t n) MUST_USE;
+
+#endif

@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "app/config.h"
+#include "base/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-enum { PRINT_BYTES_MAX = 4 * 1024 * 1024 };
 
 /* A file in memory, so that a run touches no disk; config_load opens it by this name. */
 static const char *file_with(str text)
@@ -39,7 +38,7 @@ static enum err load(struct arena *arena, str text, struct config *config)
 static void print(const struct config *config, struct buf *out)
 {
     AUTO(buf_done) struct buf whole;
-    buf_init(&whole, PRINT_BYTES_MAX);
+    buf_init(&whole, CONFIG_PRINT_BYTES_MAX);
     config_print(config, &whole);
     if (whole.full) abort();
     for (str rest = buf_str(&whole); rest.p;) {
@@ -54,6 +53,17 @@ static void print(const struct config *config, struct buf *out)
     }
 }
 
+/* Values that are not printed, and so not read back. */
+static bool has_secrets(const struct config *config)
+{
+    bool secrets = config->api_key.len && !config->api_key_file.len;
+    for (size_t i = 0; i < config->http_tools.count; i++) {
+        const struct config_headers *headers = &config->http_tools.items[i].headers;
+        for (size_t k = 0; k < headers->count; k++) secrets |= !headers->items[k].file.len;
+    }
+    return secrets;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     AUTO(arena_done) struct arena arena;
@@ -62,12 +72,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (load(&arena, (str){(const char *)data, size}, &config)) return 0;
 
     AUTO(buf_done) struct buf first;
-    buf_init(&first, PRINT_BYTES_MAX);
+    buf_init(&first, CONFIG_PRINT_BYTES_MAX);
     print(&config, &first);
-    bool secret = config.api_key.len && !config.api_key_file.len; /* hidden, so not read back */
+    bool secret = has_secrets(&config);
     if (load(&arena, buf_str(&first), &config)) abort();
     AUTO(buf_done) struct buf second;
-    buf_init(&second, PRINT_BYTES_MAX);
+    buf_init(&second, CONFIG_PRINT_BYTES_MAX);
     print(&config, &second);
     if (!secret && !str_eq(buf_str(&first), buf_str(&second))) abort();
     return 0;

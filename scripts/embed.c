@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Build tool: `embed FILE...` prints the C table of the files as assets (app/assets.h). The ETag is
- * a hash of the content, so it changes exactly when the content does.
+ * a hash of the content, so it changes exactly when the content does. `embed --prompts FILE...`
+ * prints the table of prompts (agent/prompts.h) instead: names and bytes.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -43,36 +44,51 @@ static uint64_t put_bytes(FILE *file, int number, size_t *ret_len)
 }
 
 struct entry {
-    const char *name, *type;
+    const char *name;
     uint64_t hash;
     size_t len;
 };
 
+static void put_assets(const struct entry *entries, int count)
+{
+    printf("const struct asset asset_table[] = {\n");
+    for (int i = 0; i < count; i++) {
+        int is_page = strcmp(entries[i].name, "index.html") == 0;
+        printf("{\"/%s\", \"%s\", \"\\\"%016llx\\\"\", bytes_%d, %zu},\n",
+               is_page ? "" : entries[i].name, type_of(entries[i].name),
+               (unsigned long long)entries[i].hash, i, entries[i].len);
+    }
+    printf("};\nconst size_t asset_count = %d;\n", count);
+}
+
+static void put_prompts(const struct entry *entries, int count)
+{
+    printf("const struct prompt prompt_table[] = {\n");
+    for (int i = 0; i < count; i++)
+        printf("{\"%s\", bytes_%d, %zu},\n", entries[i].name, i, entries[i].len);
+    printf("};\nconst size_t prompt_count = %d;\n", count);
+}
+
 int main(int argc, char **argv)
 {
-    struct entry *entries = calloc((size_t)argc, sizeof *entries);
+    int prompts = argc > 1 && strcmp(argv[1], "--prompts") == 0;
+    char **paths = argv + 1 + prompts;
+    int count = argc - 1 - prompts;
+    struct entry *entries = calloc((size_t)count + 1, sizeof *entries);
     if (!entries) return 1;
-    printf("#include \"app/assets.h\"\n");
-    for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
+    printf("#include \"%s\"\n", prompts ? "agent/prompts.h" : "app/assets.h");
+    for (int i = 0; i < count; i++) {
+        FILE *file = fopen(paths[i], "rb");
         if (!file) {
-            perror(argv[i]);
+            perror(paths[i]);
             return 1;
         }
-        const char *slash = strrchr(argv[i], '/');
-        entries[i].name = slash ? slash + 1 : argv[i];
-        entries[i].type = type_of(argv[i]);
+        const char *slash = strrchr(paths[i], '/');
+        entries[i].name = slash ? slash + 1 : paths[i];
         entries[i].hash = put_bytes(file, i, &entries[i].len);
         fclose(file);
     }
-    printf("const struct asset asset_table[] = {\n");
-    for (int i = 1; i < argc; i++) {
-        int is_page = strcmp(entries[i].name, "index.html") == 0;
-        printf("{\"/%s\", \"%s\", \"\\\"%016llx\\\"\", bytes_%d, %zu},\n",
-               is_page ? "" : entries[i].name, entries[i].type, (unsigned long long)entries[i].hash,
-               i, entries[i].len);
-    }
-    printf("};\nconst size_t asset_count = %d;\n", argc - 1);
+    (prompts ? put_prompts : put_assets)(entries, count);
     free(entries);
     return 0;
 }

@@ -5,6 +5,7 @@
  */
 #include "agent/begin.h"
 
+#include "agent/texts.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -26,6 +27,7 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
                    const struct message *messages, size_t count, struct begun *ret_begun)
 {
     struct outcome started;
+    str spoken = count ? locale_of(messages[count - 1].plain) : LOCALE_EN;
     run->status = RUN_RUNNING;
     run->legs++;
     graph_start(arena,
@@ -36,7 +38,8 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
                                 .agent = run->agent,
                                 .model = run->model,
                                 .leg = run->legs,
-                                .max_rounds = begin->agent->max_rounds,
+                                .max_rounds = begin->max_rounds,
+                                .locale = begin->locale.len ? begin->locale : spoken,
                                 .now = begin->now},
                 &started);
 

@@ -12,7 +12,8 @@
 struct db;
 
 struct begin {
-    const struct agent *agent;
+    uint32_t max_rounds; /* of the agent at this moment */
+    str locale;          /* likewise; empty: the language of the messages */
     int64_t epoch;
     str owner, thread_id;
     msec now;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "store/calls.h"
 
 /* Until models have prices. */
 #define CURRENCY "USD"
@@ -117,14 +118,95 @@ str fact_text_end(struct arena *arena, const struct text_end *end)
     return doc_close(arena, &doc);
 }
 
-str fact_run_finished(struct arena *arena, const char *outcome, const struct model_usage *usage)
+str fact_tool_call(struct arena *arena, const struct call *call, const char *stage)
+{
+    AUTO(doc_done) struct doc doc;
+    doc_open(&doc, call->args.len);
+    json_member(&doc.w, STR("toolCallId"), call->call_id);
+    json_member(&doc.w, STR("toolName"), call->tool);
+    member_raw(&doc.w, STR("args"), call->args);
+    json_member(&doc.w, STR("parentMessageId"), call->message_id);
+    json_member(&doc.w, STR("stage"), str_c(stage));
+    return doc_close(arena, &doc);
+}
+
+static const char *step_status(uint32_t step, uint32_t current)
+{
+    return step < current ? "done" : step == current ? "in_progress" : "pending";
+}
+
+str fact_plan(struct arena *arena, const struct plan *plan, uint32_t current)
+{
+    AUTO(doc_done) struct doc doc;
+    size_t bytes = 0;
+    for (size_t i = 0; i < plan->count; i++)
+        bytes += plan->steps[i].content.len + plan->steps[i].done_when.len;
+    doc_open(&doc, ESCAPE_BYTES_MAX * bytes);
+    json_key(&doc.w, STR("steps"));
+    json_array(&doc.w);
+    for (size_t i = 0; i < plan->count; i++) {
+        json_object(&doc.w);
+        json_member(&doc.w, STR("content"), plan->steps[i].content);
+        json_member(&doc.w, STR("doneWhen"), plan->steps[i].done_when);
+        json_member(&doc.w, STR("status"), str_c(step_status((uint32_t)i, current)));
+        json_object_end(&doc.w);
+    }
+    json_array_end(&doc.w);
+    member_u64(&doc.w, STR("current"), current);
+    return doc_close(arena, &doc);
+}
+
+static void result_member(struct json_writer *w, const struct tool_result_fact *result)
+{
+    const struct call *call = result->call;
+    if (result->ref.len) {
+        json_key(w, STR("result"));
+        json_object(w);
+        json_member(w, STR("ref"), result->ref);
+        member_u64(w, STR("size"), call->result_bytes);
+        json_object_end(w);
+    } else if (call->result.len) {
+        member_raw(w, STR("result"), call->result);
+    }
+}
+
+str fact_tool_result(struct arena *arena, const struct tool_result_fact *result)
+{
+    const struct call *call = result->call;
+    AUTO(doc_done) struct doc doc;
+    doc_open(&doc, result->args.len + call->result.len +
+                       ESCAPE_BYTES_MAX * (call->error.len + 2 * result->content.len));
+    json_member(&doc.w, STR("messageId"), call->result_id);
+    json_member(&doc.w, STR("toolCallId"), call->call_id);
+    json_member(&doc.w, STR("callId"), call->call_id);
+    json_member(&doc.w, STR("toolName"), call->tool);
+    member_raw(&doc.w, STR("args"), result->args);
+    result_member(&doc.w, result);
+    if (call->error.len) json_member(&doc.w, STR("error"), call->error);
+    json_member(&doc.w, STR("content"), result->content);
+    json_key(&doc.w, STR("toolAgentOutput"));
+    json_object(&doc.w);
+    json_member(&doc.w, STR("result_summary"), result->content);
+    json_object_end(&doc.w);
+    return doc_close(arena, &doc);
+}
+
+str fact_run_finished(struct arena *arena, const struct run_finished *finished)
 {
     AUTO(doc_done) struct doc doc;
     doc_open(&doc, 0);
-    json_member(&doc.w, STR("outcome"), str_c(outcome));
+    json_member(&doc.w, STR("outcome"), str_c(finished->outcome));
+    if (finished->code) json_member(&doc.w, STR("code"), str_c(finished->code));
+    if (finished->interaction_count) {
+        json_key(&doc.w, STR("interactions"));
+        json_array(&doc.w);
+        for (size_t i = 0; i < finished->interaction_count; i++)
+            json_string(&doc.w, finished->interactions[i]);
+        json_array_end(&doc.w);
+    }
     json_key(&doc.w, STR("usage"));
     json_object(&doc.w);
-    usage_members(&doc.w, usage);
+    usage_members(&doc.w, &finished->usage);
     json_object_end(&doc.w);
     return doc_close(arena, &doc);
 }
@@ -158,6 +240,14 @@ str text_json(struct arena *arena, str text)
     return arena_str(arena, buf_str(&buf));
 }
 
+/* The members of an object that is already JSON, as members of the one that is being written. */
+static void json_members(struct json_writer *w, str object)
+{
+    if (w->comma) buf_append(w->out, STR(","));
+    buf_append(w->out, (str){object.p + 1, object.len - 2});
+    w->comma = true;
+}
+
 static void write_message(struct json_writer *w, const struct message *message)
 {
     char created[RFC3339_BYTES];
@@ -167,6 +257,7 @@ static void write_message(struct json_writer *w, const struct message *message)
     json_member(w, STR("role"), message->role);
     member_raw(w, STR("content"), message->content);
     if (message->tool_calls.len) member_raw(w, STR("toolCalls"), message->tool_calls);
+    if (message->tool.len > 2) json_members(w, message->tool);
     member_raw(w, STR("metadata"), message->metadata);
     json_member(w, STR("createdAt"), str_c(created));
     if (message->usage.len) member_raw(w, STR("usage"), message->usage);
@@ -176,7 +267,7 @@ static void write_message(struct json_writer *w, const struct message *message)
 static size_t message_parts(const struct message *message)
 {
     return message->content.len + message->tool_calls.len + message->metadata.len +
-           message->usage.len;
+           message->usage.len + message->tool.len;
 }
 
 void message_write(struct buf *out, const struct message *message)

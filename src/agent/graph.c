@@ -1,121 +1,132 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The graph: what a run does with what happens to it. So far it has one node, chat.
+ * The graph: what a run does with what happens to it.
  *
- *               graph_start
- *                    |
- *                    v       INPUT_TURN, text only      completed
- *     effect:      chat ------------------------------> end
- *     the model      |  |    INPUT_DOWN, tool calls     failed
- *                    |  +-----------------------------> end
- *                    |       INPUT_CANCEL               cancelled
- *                    +--------------------------------> end
+ *      graph_start
+ *           |
+ *           v      text only                                                    completed
+ *   +---> chat --------------------------------------------------------------------> end
+ *   |       |  calls                                                               ^
+ *   |       +---------> execute ----- all settled, no plan ----> chat              |
+ *   |       |            ^  |  ^ ---- all settled, a plan -----> execute (step)    |
+ *   |       |            |  |  '----- steps or rounds used up -> deliver ----------+
+ *   |  submit_plan       |  | question, approval needed, end unknown, model gone   |
+ *   |       v            |  v                                                      |
+ *   |     plan -------> interrupt: the leg ends, the run is rows                   |
+ *   |                    |                                                         |
+ *   +--- plan rejected --+-- answer, cancel of one, expiry: settles its own call   |
+ *                        '-- cancel of the run ----------------------- cancelled --+
+ *
+ * The nodes are in node_*.c; here are the machinery of a step and the choice of what follows.
  *
  * Invariants:
  *  1. A leg is run.started, then facts, then one run.finished or run.error, which is last.
- *  2. At most one step is open, the one state.stage names; it is finished before the leg ends.
- *  3. A state that is not done either has an effect or waits for a person. So a run cannot be
- *     forgotten: whoever loads it knows what to do.
- *  4. The same state and input give the same bytes: nothing is read but the arguments.
+ *  2. At most one stage is open, the one state.stage names; it stays open over a pause and is
+ *     finished before the run ends.
+ *  3. A view that is not done has an effect, or a call under way, or waits for a person. So a run
+ *     cannot be forgotten: whoever loads it knows what to do.
+ *  4. The same view and input give the same bytes: nothing is read but the arguments.
+ *  5. Every call of a turn gets exactly one result, whatever becomes of it, before the model is asked
+ *     again or the run ends.
+ *  6. A call leaves only from the state `started`, and reaches it only through on_start, which asks
+ *     the policy, and for an approved call also its binding.
  *
- * To add a node: a function of struct step in the switch of graph_step, and the effect of its phase
- * in graph_effect.
+ * To add an input: a value in graph.h, its function in the node it belongs to, a row in the switch.
  */
 #include "agent/graph.h"
 
+#include <string.h>
+
+#include "agent/node.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "store/rows.h"
 
-enum {
-    /* step.finish, step.start, reasoning.end, text.message.end, step.finish, run.finished */
-    STEP_FACTS_MAX = 6,
-    STEP_MESSAGES_MAX = 2, /* reasoning and answer */
-};
+/* ---- what nodes share ---- */
 
-/* One step at work. */
-struct step {
-    struct arena *arena;
-    msec now;
-    const struct input *input; /* NULL at the start of a run */
-    struct outcome *out;
-};
-
-static void step_begin(struct step *step)
+/* Ids derive from the input's random bytes and a count, so that a repeated step makes the same. */
+str step_id(struct step *step, const char *prefix)
 {
-    step->out->facts = arena_array(step->arena, STEP_FACTS_MAX, sizeof *step->out->facts);
-    step->out->messages = arena_array(step->arena, STEP_MESSAGES_MAX, sizeof *step->out->messages);
+    unsigned char seed[ID_RANDOM_BYTES + 1], hash[HASH_BYTES];
+    char id[ID_BYTES];
+    memcpy(seed, step->input->random, ID_RANDOM_BYTES);
+    assert(step->ids < 256);
+    seed[ID_RANDOM_BYTES] = (unsigned char)step->ids++;
+    crypto_sha256((str){(const char *)seed, sizeof seed}, hash);
+    id_make(hash, id);
+    return arena_printf(step->arena, "%s%s", prefix, id);
 }
 
-static void add_fact(struct step *step, const char *type, str data)
+void add_fact(struct step *step, const char *type, str data)
 {
     struct outcome *out = step->out;
-    assert(out->fact_count < STEP_FACTS_MAX);
-    out->facts[out->fact_count++] =
-        (struct fact){.type = type, .run_id = out->state.trace_id, .at = step->now, .data = data};
+    *ROWS_ADD(step->arena, out->facts, out->fact_count) = (struct fact){
+        .type = type, .run_id = step->state->trace_id, .at = step->now, .data = data};
 }
 
-/* The history row of the fact added last. */
-static void add_message(struct step *step, struct message message)
+void add_message(struct step *step, struct message message)
 {
     struct outcome *out = step->out;
-    assert(out->message_count < STEP_MESSAGES_MAX);
     message.seq = (int64_t)out->fact_count;
-    message.run_id = out->state.trace_id;
+    message.run_id = step->state->trace_id;
     message.created = step->now;
-    out->messages[out->message_count++] = message;
+    *ROWS_ADD(step->arena, out->messages, out->message_count) = message;
 }
 
-static void open_stage(struct step *step, enum stage stage)
+void add_audit(struct step *step, enum audit_action action, const struct interaction *interaction,
+               const struct call *call, str why, str about)
 {
-    step->out->state.stage = stage;
+    struct outcome *out = step->out;
+    struct audit_entry *entry = ROWS_ADD(step->arena, out->audit, out->audit_count);
+    *entry = (struct audit_entry){.action = action, .why = why, .at = step->now};
+    if (interaction) {
+        entry->interaction_id = interaction->id;
+        entry->who = interaction->answered_by;
+        entry->via = interaction->via;
+        entry->call_id = interaction->call_id;
+    }
+    if (call) entry->call_id = call->call_id;
+    if (!entry->who.len) entry->who = step->state->user_id;
+    if (!entry->via.len) entry->via = STR("run");
+    crypto_sha256(about, entry->hash);
+}
+
+void move_to_stage(struct step *step, enum stage stage)
+{
+    if (step->state->stage == stage) return;
+    add_fact(step, FACT_STEP_FINISH, fact_step(step->arena, step->state->stage));
+    step->state->stage = stage;
     add_fact(step, FACT_STEP_START, fact_step(step->arena, stage));
 }
 
-static void close_stage(struct step *step)
+void begin_leg(struct step *step)
 {
-    add_fact(step, FACT_STEP_FINISH, fact_step(step->arena, step->out->state.stage));
+    const struct view *view = step->view;
+    struct outcome *out = step->out;
+    if (view->leg_open || out->leg_begins) return;
+    out->leg_begins = true;
+    step->state->task_id = step_id(step, "task_");
+    step->state->leg_since = step->now;
+    if (!view->cancelling) out->status = RUN_RUNNING;
+    add_fact(step, FACT_RUN_STARTED,
+             fact_run_started(step->arena, &(struct start){.task_id = step->state->task_id,
+                                                           .leg = view->legs + 1,
+                                                           .resumed = true,
+                                                           .agent = view->agent,
+                                                           .model = view->model}));
 }
 
-static void move_to_stage(struct step *step, enum stage stage)
+struct work_call *find_call(struct step *step, str call_id)
 {
-    if (step->out->state.stage == stage) return;
-    close_stage(step);
-    open_stage(step, stage);
+    for (size_t i = 0; i < step->call_count; i++)
+        if (str_eq(step->calls[i].call.call_id, call_id)) return &step->calls[i];
+    return NULL;
 }
-
-/* ---- the ends of a run ---- */
-
-static void end_run(struct step *step, enum run_status status)
-{
-    state_set_phase(&step->out->state, PHASE_DONE);
-    step->out->status = status;
-    step->out->ended = true;
-}
-
-/* Outcome and status are one word for every end that is not an error. */
-static void finish_run(struct step *step, enum run_status status)
-{
-    const struct state *state = &step->out->state;
-    struct model_usage usage = {state->input_tokens, state->output_tokens};
-    close_stage(step);
-    add_fact(step, FACT_RUN_FINISHED,
-             fact_run_finished(step->arena, run_status_name(status), &usage));
-    end_run(step, status);
-}
-
-static void fail_run(struct step *step, const char *code, str message, bool retryable)
-{
-    close_stage(step);
-    add_fact(step, FACT_RUN_ERROR, fact_run_error(step->arena, code, message, retryable));
-    end_run(step, RUN_FAILED);
-}
-
-/* ---- messages of the model ---- */
 
 /* {"run_id", "stage", "task_id"?, "stopped"?} */
-static str message_metadata(struct step *step, bool stopped)
+str message_metadata(struct step *step, bool stopped)
 {
-    const struct state *state = &step->out->state;
+    const struct state *state = step->state;
     AUTO(buf_done) struct buf buf;
     buf_init(&buf, FACT_FRAME_BYTES_MAX);
     struct json_writer w;
@@ -133,103 +144,93 @@ static str message_metadata(struct step *step, bool stopped)
     return arena_str(step->arena, buf_str(&buf));
 }
 
-/* Previews have shown the message under the id of its attempt, if there were any. */
-static str turn_message_id(struct step *step)
+/* ---- what follows ---- */
+
+/* Back to where the first of the set interrupted. */
+static void resume(struct step *step)
 {
-    if (step->input->turn.message_id.len) return step->input->turn.message_id;
-    char id[ID_BYTES];
-    id_make(step->input->random, id);
-    return arena_str(step->arena, str_c(id));
+    struct state *state = step->state;
+    state_set_phase(state, state->resume.phase);
+    state->current_step = state->resume.step;
+    state->resume = (struct resume){0};
 }
 
-/* The reasoning's fact has the id of the message it belongs to; its row needs one of its own. */
-static void add_reasoning(struct step *step, str message_id, str metadata)
+/* Nothing is left of the turn that somebody still has to do or to show. */
+static bool turn_settled(const struct step *step)
 {
-    str reasoning = step->input->turn.reasoning;
-    if (!reasoning.len) return;
-    str content = text_json(step->arena, reasoning);
-    add_fact(step, FACT_REASONING_END, fact_reasoning_end(step->arena, message_id, content));
-    add_message(step, (struct message){
-                          .id = arena_printf(step->arena, "%.*s-reasoning", STR_ARG(message_id)),
-                          .role = STR("reasoning"),
-                          .content = content,
-                          .metadata = metadata,
-                          .plain = reasoning,
-                      });
+    for (size_t i = 0; i < step->call_count; i++)
+        if (!step->calls[i].call.result_id.len && step->calls[i].call.state != CALL_WAITING &&
+            step->calls[i].call.state != CALL_UNCERTAIN)
+            return false;
+    return true;
 }
 
-/* The model's turn as facts and rows. */
-static void add_turn(struct step *step, bool stopped)
+void settle(struct step *step)
 {
-    const struct turn *turn = &step->input->turn;
-    str id = turn_message_id(step);
-    str content = text_json(step->arena, turn->text);
-    str metadata = message_metadata(step, stopped);
-    add_reasoning(step, id, metadata);
-
-    struct text_end end = {
-        .message_id = id, .content = content, .usage = turn->usage, .stopped = stopped};
-    add_fact(step, FACT_TEXT_END, fact_text_end(step->arena, &end));
-    add_message(step, (struct message){
-                          .id = id,
-                          .role = STR("assistant"),
-                          .content = content,
-                          .metadata = metadata,
-                          .usage = usage_json(step->arena, &turn->usage),
-                          .plain = turn->text,
-                      });
-}
-
-/* ---- the inputs ---- */
-
-static bool turn_is_text(const struct turn *turn)
-{
-    return utf8_valid(turn->text) && utf8_valid(turn->reasoning);
-}
-
-/* A turn without calls is the answer. */
-static void on_turn(struct step *step)
-{
-    const struct turn *turn = &step->input->turn;
-    if (turn->call_count) {
-        fail_run(step, "model_error", STR("The model called a tool, but this agent has none"),
-                 false);
+    if (step->out->ended) return;
+    if (step->view->cancelling) {
+        step->out->status = RUN_CANCELLING;
+        if (!step->open_count && turn_settled(step)) finish_run(step, RUN_CANCELLED, NULL);
         return;
     }
-    if (!turn_is_text(turn)) {
-        fail_run(step, "model_error", STR("The model's answer is not UTF-8"), false);
-        return;
+    if (!step->open_count && step->state->phase == PHASE_INTERRUPTED) resume(step);
+    if (step->open_count && turn_settled(step)) pause_leg(step);
+}
+
+/* ---- a step ---- */
+
+static void step_open(struct step *step)
+{
+    const struct view *view = step->view;
+    step->call_count = view->calls.count;
+    step->calls = arena_array(step->arena, view->calls.count, sizeof *step->calls);
+    for (size_t i = 0; i < view->calls.count; i++) step->calls[i].call = view->calls.rows[i];
+    step->open_count = view->open.count;
+    step->open = arena_array(step->arena, view->open.count + CALLS_TURN_MAX + 1, sizeof *step->open);
+    for (size_t i = 0; i < view->open.count; i++) step->open[i] = view->open.rows[i];
+}
+
+static void name_rows(struct step *step)
+{
+    struct state *state = step->state;
+    state->interaction_ids = (struct id_list){
+        arena_array(step->arena, step->open_count, sizeof(str)), step->open_count};
+    for (size_t i = 0; i < step->open_count; i++)
+        state->interaction_ids.ids[i] = step->open[i].id;
+    state->call_ids =
+        (struct id_list){arena_array(step->arena, step->call_count, sizeof(str)), 0};
+    for (size_t i = 0; i < step->call_count; i++)
+        if (!step->calls[i].call.result_id.len)
+            state->call_ids.ids[state->call_ids.count++] = step->calls[i].call.call_id;
+}
+
+static void step_close(struct step *step)
+{
+    struct outcome *out = step->out;
+    name_rows(step);
+    out->calls = arena_array(step->arena, step->call_count, sizeof *out->calls);
+    for (size_t i = 0; i < step->call_count; i++) {
+        const struct work_call *work = &step->calls[i];
+        if (!work->touched && !work->added) continue;
+        out->calls[out->call_count++] = (struct call_change){work->call, work->added, work->started};
     }
-    move_to_stage(step, STAGE_REPORT);
-    add_turn(step, false);
-    finish_run(step, RUN_COMPLETED);
 }
 
-static void on_down(struct step *step)
-{
-    const struct input *input = step->input;
-    bool retryable = input->why == ERR_MODEL_UNAVAILABLE;
-    str text = input->why_text;
-    if (!text.len || text.len > RUN_ERROR_BYTES_MAX || !utf8_valid(text))
-        text = str_c(err_title(input->why));
-    fail_run(step, retryable ? err_code(ERR_MODEL_UNAVAILABLE) : "model_error", text, retryable);
-}
-
-/* What people have read of the answer stays; reasoning stays only with it. */
-static void on_cancel(struct step *step)
-{
-    const struct turn *turn = &step->input->turn;
-    if (turn->text.len && turn_is_text(turn)) add_turn(step, true);
-    finish_run(step, RUN_CANCELLED);
-}
-
-void graph_step(struct arena *arena, const struct state *state, const struct input *input,
+void graph_step(struct arena *arena, const struct view *view, const struct input *input,
                 struct outcome *ret_outcome)
 {
-    assert(state->phase != PHASE_DONE);
-    struct outcome out = {.state = *state, .status = RUN_RUNNING};
-    struct step step = {.arena = arena, .now = input->now, .input = input, .out = &out};
-    step_begin(&step);
+    assert(view->state.phase != PHASE_DONE);
+    struct outcome out = {.state = view->state,
+                          .status = view->cancelling ? RUN_CANCELLING
+                                    : view->leg_open ? RUN_RUNNING
+                                                     : RUN_WAITING};
+    struct step step = {.arena = arena,
+                        .now = input->now,
+                        .view = view,
+                        .input = input,
+                        .out = &out,
+                        .state = &out.state};
+    step_open(&step);
     state_add_usage(&out.state, &input->turn.usage);
     switch (input->kind) {
     case INPUT_TURN:
@@ -241,7 +242,27 @@ void graph_step(struct arena *arena, const struct state *state, const struct inp
     case INPUT_CANCEL:
         on_cancel(&step);
         break;
+    case INPUT_RESOLVE:
+        on_resolve(&step);
+        break;
+    case INPUT_START:
+        on_start(&step);
+        break;
+    case INPUT_RESULT:
+        on_result(&step);
+        break;
+    case INPUT_LOST:
+        on_lost(&step);
+        break;
+    case INPUT_SHOW:
+        show_results(&step);
+        settle(&step);
+        break;
+    case INPUT_OVERDUE:
+        deliver_mechanically(&step, RUN_EXHAUSTED);
+        break;
     }
+    step_close(&step);
     *ret_outcome = out;
 }
 
@@ -256,22 +277,70 @@ void graph_start(struct arena *arena, const struct start *start, struct outcome 
                 .task_id = start->task_id,
                 .phase = PHASE_CHATTING,
                 .max_rounds = start->max_rounds ? start->max_rounds : AGENT_ROUNDS_MAX,
+                .leg_since = start->now,
+                .locale = start->locale,
             },
         .status = RUN_RUNNING,
+        .leg_begins = true,
     };
-    struct step step = {.arena = arena, .now = start->now, .out = &out};
-    step_begin(&step);
+    struct step step = {.arena = arena, .now = start->now, .out = &out, .state = &out.state};
     add_fact(&step, FACT_RUN_STARTED, fact_run_started(arena, start));
-    open_stage(&step, STAGE_INTENT);
+    add_fact(&step, FACT_STEP_START, fact_step(arena, STAGE_INTENT));
     *ret_outcome = out;
 }
 
-enum effect graph_effect(const struct state *state)
+/* ---- effects ---- */
+
+bool call_repeatable(const struct call *call)
 {
-    static const enum effect effects[PHASE_COUNT] = {
-        [PHASE_CHATTING] = EFFECT_MODEL,   [PHASE_PLANNING] = EFFECT_MODEL,
-        [PHASE_EXECUTING] = EFFECT_MODEL,  [PHASE_WAITING_CONFIRM] = EFFECT_NONE,
-        [PHASE_INTERRUPTED] = EFFECT_NONE, [PHASE_DONE] = EFFECT_NONE,
-    };
-    return effects[state->phase];
+    return !call->write || call->idempotent;
+}
+
+struct tally {
+    unsigned ready, started, unshown;
+};
+
+static struct tally tally(const struct view *view)
+{
+    struct tally t = {0};
+    for (size_t i = 0; i < view->calls.count; i++) {
+        const struct call *call = &view->calls.rows[i];
+        t.ready += call_ready(call);
+        t.started += call->state == CALL_STARTED;
+        t.unshown += call_state_settled(call->state) && !call->result_id.len;
+    }
+    return t;
+}
+
+enum effect graph_effect(const struct view *view)
+{
+    struct tally t = tally(view);
+    if (view->state.phase == PHASE_DONE) return EFFECT_NONE;
+    if (view->cancelling && (view->open.count || t.ready || !(t.started || t.unshown)))
+        return EFFECT_CANCEL;
+    if (t.unshown) return EFFECT_SHOW;
+    if (t.ready && t.started < CALLS_STARTED_MAX && !view->cancelling) return EFFECT_START;
+    if (t.started || view->open.count) return EFFECT_NONE;
+    return EFFECT_MODEL;
+}
+
+enum node graph_node(const struct state *state)
+{
+    if (plan_done(state) || state->round_used >= state->max_rounds) return NODE_DELIVER;
+    if (state->phase == PHASE_PLANNING) return NODE_PLAN;
+    return state->phase == PHASE_CHATTING ? NODE_CHAT : NODE_EXECUTE;
+}
+
+msec graph_deadline(const struct state *state, const struct agent *agent)
+{
+    if (!agent->active_ms_max) return 0;
+    msec left = agent->active_ms_max - (msec)state->active_ms;
+    return state->leg_since + (left > 0 ? left : 0);
+}
+
+bool graph_overdue(const struct state *state, const struct agent *agent, msec now)
+{
+    msec deadline = graph_deadline(state, agent);
+    uint64_t tokens = state->input_tokens + state->output_tokens;
+    return (deadline && now >= deadline) || (agent->tokens_max && tokens >= agent->tokens_max);
 }

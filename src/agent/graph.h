@@ -1,53 +1,125 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent as a pure function: (state, input) -> (state', facts, messages), and effects(state').
+ * The agent as a pure function: (view, input) -> outcome, and effects(view).
  *
- * No I/O, no clock, no memory but the arena given: the time and 16 random bytes come with the
- * input, and ids derive from them. The shell (run.c) commits what a step returns and only then
- * performs the effect of the new state; after a restart it loads the state and asks for its effect,
- * the same path. A step that is repeated with the same input gives the same bytes.
+ * A view is a run's state with the rows that it names. No I/O, no clock, no memory but the arena
+ * given: the time and 16 random bytes come with the input, and ids derive from them. Whoever has an
+ * input loads the view, steps, and saves the outcome in one commit (save.h); only then are effects
+ * performed. After a restart the view is loaded and asked for its effects, the same path. A step
+ * that is repeated with the same view and input gives the same bytes.
  */
 #ifndef AGENT_GRAPH_H
 #define AGENT_GRAPH_H
 
+#include "agent/agent.h"
 #include "agent/facts.h"
+#include "agent/interaction.h"
 #include "agent/state.h"
 #include "base/id.h"
+#include "store/audit.h"
+#include "store/calls.h"
+
+/* A run as it stands in the store. */
+struct view {
+    struct state state;
+    int64_t thread, run; /* rows */
+    str agent, model;    /* names, as the run's row has them */
+    uint32_t legs;       /* so far */
+    bool leg_open;       /* the newest one has not ended */
+    bool cancelling;     /* a person has stopped the run */
+    struct call_list calls;       /* of the model's last turn with calls, in its order */
+    struct interaction_list open; /* that it waits for */
+    struct grant_list grants;     /* that may serve it */
+};
+
+/* ---- inputs ---- */
+
+/* One tool call of a model turn. */
+struct turn_call {
+    str call_id; /* ours, as previews have shown it */
+    str provider_id, name;
+    str args; /* as the model wrote them */
+};
 
 /* One model turn, whole. */
 struct turn {
     str message_id; /* of the attempt that succeeded; empty: one is made */
     str text, reasoning;
-    size_t call_count; /* tool calls in it */
+    const struct turn_call *calls;
+    size_t call_count;
     struct model_usage usage;
 };
 
 enum input_kind {
-    INPUT_TURN,   /* the model finished a turn */
-    INPUT_DOWN,   /* the model stays away: gone after all attempts, or failed for good */
-    INPUT_CANCEL, /* the person stops the run; `turn` is what was shown so far */
+    INPUT_TURN,    /* the model finished a turn */
+    INPUT_DOWN,    /* the model stays away: gone after all attempts, or failed for good */
+    INPUT_CANCEL,  /* the person stops the run; `turn` is what was shown so far */
+    INPUT_RESOLVE, /* interactions are settled: `resolutions` */
+    INPUT_START,   /* calls that may run, and have room to, are marked as started */
+    INPUT_RESULT,  /* a started call has ended: `call_id`, `result` */
+    INPUT_LOST,    /* nobody knows what became of a started call: `call_id` */
+    INPUT_SHOW,    /* results that the journal has become facts */
+    INPUT_OVERDUE, /* the time of the run is used up */
+};
+
+/* How a call ended. */
+struct call_end {
+    bool failed;
+    str error;      /* if it failed */
+    str content;    /* the tool's own text, may be empty */
+    str result;     /* JSON, or empty */
+    str spool;      /* file that holds the result instead; empty: none */
+    uint64_t result_bytes;
+    str model_text; /* what the model sees */
 };
 
 struct input {
     enum input_kind kind;
     msec now;
     unsigned char random[ID_RANDOM_BYTES];
+    const struct agent *agent;   /* for INPUT_TURN, INPUT_START, INPUT_DOWN, INPUT_OVERDUE; may be
+                                    NULL for the others, which may be stepped off the loop */
+    const struct binder *binder; /* always */
+    const struct tools *tools;   /* all there are; always */
     struct turn turn;
     enum err why; /* of INPUT_DOWN: ERR_MODEL_UNAVAILABLE or ERR_INTERNAL (model_error) */
     str why_text; /* for people; empty: the title of `why` */
+    const struct resolution *resolutions;
+    size_t resolution_count;
+    str call_id;
+    struct call_end result;
 };
 
-/* What a step wants stored, in one commit. Its texts are in the arena, or where those of the old
- * state and of the input are. */
+/* ---- outcomes ---- */
+
+struct call_change {
+    struct call call;
+    bool added;   /* a new row */
+    bool started; /* by this step: whoever commits it executes it */
+};
+
+/* What a step wants stored, in one commit. Its texts are in the arena, or where those of the view
+ * and of the input are. */
 struct outcome {
     struct state state;
     struct fact *facts;
     size_t fact_count;
-    struct message
-        *messages; /* seq = index of the fact it belongs to, plus 1; the shell adds the base */
+    struct message *messages; /* seq = index of the fact it belongs to, plus 1; saving adds the base */
     size_t message_count;
+    struct call_change *calls;
+    size_t call_count;
+    struct interaction *opened; /* seq as of messages */
+    size_t opened_count;
+    struct interaction *settled; /* whose rows are open until now */
+    size_t settled_count;
+    str superseded; /* call whose approval has lapsed: its resolved confirm is superseded; empty */
+    struct grant *grants;
+    size_t grant_count;
+    struct audit_entry *audit;
+    size_t audit_count;
     enum run_status status;
-    bool ended; /* the snapshot goes */
+    bool leg_begins; /* its task id is state.task_id */
+    bool ended;      /* the snapshot goes */
 };
 
 /* A fresh run: its state, and the facts of its start (run.started, step.start intent). */
@@ -56,15 +128,37 @@ struct start {
     uint32_t leg;
     bool resumed;
     uint32_t max_rounds; /* 0: AGENT_ROUNDS_MAX */
+    str locale;
     msec now;
 };
 void graph_start(struct arena *arena, const struct start *start, struct outcome *ret_outcome);
 
-/* The state is not done. */
-void graph_step(struct arena *arena, const struct state *state, const struct input *input,
+/* The state is not done. A resolution of an interaction that is not open is skipped. */
+void graph_step(struct arena *arena, const struct view *view, const struct input *input,
                 struct outcome *ret_outcome);
 
-enum effect { EFFECT_NONE, EFFECT_MODEL };
-enum effect graph_effect(const struct state *state);
+/* ---- effects ---- */
+
+/* What there is to do, the first that applies. Beside it, every call that is `started` is under way
+ * somewhere; whoever finds one that is not, executes it again if that is harmless (call_repeatable)
+ * and says INPUT_LOST if it is not. */
+enum effect {
+    EFFECT_NONE,   /* wait: for calls that are under way, or for a person */
+    EFFECT_CANCEL, /* step INPUT_CANCEL */
+    EFFECT_SHOW,   /* step INPUT_SHOW */
+    EFFECT_START,  /* step INPUT_START */
+    EFFECT_MODEL,  /* call the model, as graph_node says */
+};
+enum effect graph_effect(const struct view *view);
+bool call_repeatable(const struct call *call);
+
+/* What the model is asked for now. */
+enum node graph_node(const struct state *state);
+
+/* When the time of the run is used up, if it goes on without a pause; 0: never. */
+msec graph_deadline(const struct state *state, const struct agent *agent);
+
+/* Is a budget used up? Asked before each model call; then INPUT_OVERDUE ends the run. */
+bool graph_overdue(const struct state *state, const struct agent *agent, msec now);
 
 #endif

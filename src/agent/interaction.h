@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Interactions as people and models see them: what the model asks, what a person may answer, and the
- * JSON of both. Pure.
+ * Interactions as people and models see them: what the model asks (ask.c), what a person may answer
+ * (answer.c), and the JSON of both (interaction.c). Pure.
  */
 #ifndef AGENT_INTERACTION_H
 #define AGENT_INTERACTION_H
@@ -21,7 +21,15 @@ extern const struct graph_tool tool_ask_user, tool_submit_plan;
 
 /* The model's arguments into question, display_text, choices (with ids c1, c2, ...), fields,
  * allow_freeform, multi of *interaction; texts are trimmed. ERR_INVALID_FIELD says what is wrong, for
- * the model. */
+ * the model.
+ *
+ * A field is {"name","label"?,"type","required"?,"choices"?,"description"?}; it is stored so, and
+ * `required` only if true. Its type says what a value must be:
+ *
+ *     text      a string that is not blank          boolean   true or false
+ *     number    a JSON number                       date      "2026-11-15"
+ *     choice    a string of its own `choices`
+ */
 enum err ask_parse(struct arena *arena, str args, struct interaction *interaction,
                    struct fault *reterr) MUST_USE;
 
@@ -60,15 +68,17 @@ struct resolution {
 };
 
 /* Decode and check the body of POST answer against an interaction. ERR_INVALID_FIELD names the
- * field; ERR_BINDING_MISMATCH if the body echoes another binding. An edit's arguments are checked
+ * field; ERR_BINDING_MISMATCH if the body echoes another binding; ERR_TOO_LARGE past
+ * ANSWER_BYTES_MAX; ERR_DAMAGED if the row itself cannot be read. An edit's arguments are checked
  * against the schema that was shown. `by` and `via` are the caller's to fill. Everything lives in
- * the arena or borrows from the body. */
+ * the arena or borrows from the body and the interaction. */
 enum err answer_parse(struct arena *arena, const struct interaction *interaction,
                       const struct json *body, struct resolution *ret_resolution,
                       struct fault *reterr) MUST_USE;
 
 /* A plain message to an open question: the label or number of a choice picks it, other text is the
- * answer, or declines the question if it takes choices only. To a confirm: rejects it with the text
+ * answer, or declines the question (DECISION_SKIP, with the text for the model) if it takes no free
+ * text. To a confirm: rejects it with the text
  * as the comment. To connection_lost: continues. Never an approval. Not for uncertain. */
 void answer_plain(struct arena *arena, const struct interaction *interaction, str text,
                   struct resolution *ret_resolution);
@@ -88,8 +98,8 @@ void interaction_write(struct json_writer *w, const struct interaction *interact
 str fact_interaction_request(struct arena *arena, const struct interaction *interaction);
 str fact_interaction_resolved(struct arena *arena, const struct interaction *interaction);
 
-/* Its history row: role ("clarify" for a question, else "interaction"), content and plain text, and
- * metadata as of now. */
+/* Its history row: role ("clarify" for a question, else "interaction"), and metadata as of now. Its
+ * content is display_text. */
 str interaction_role(const struct interaction *interaction);
 str interaction_metadata(struct arena *arena, const struct interaction *interaction);
 

@@ -38,10 +38,11 @@ bool pattern_fits(str pattern, str name);
 
 struct judgement {
     enum verdict verdict;
-    str rule; /* "default", "file:calendar_*", "settings:calendar_write", with "@approver" behind
+    str rule;     /* "default", "file:calendar_*", "settings:calendar_write", with "@approver" behind
                      it if a role answers: what the binding names */
-    str approver; /* role; empty: the owner */
-    str grant_id; /* of the grant that allowed it; empty: none did */
+    str approver; /* role; empty: the owner, or nobody is asked */
+    str grant_id; /* of the grant that allowed it; empty: none did. The rule is then still the one
+                     that asks for an approval */
 };
 
 /* `settings` may be NULL. `args` is the parsed object. Texts live in the arena or in the rows. */
@@ -52,6 +53,9 @@ struct judgement policy_judge(struct arena *arena, const struct policy *file,
 /* A grant fits if it names this tool and each argument in its `match` is there with the same value
  * (compared as JSON: 1 and 1.0 differ, the order of members does not matter). */
 bool grant_fits(const struct grant *grant, str tool, const struct json *args);
+
+/* The same value: numbers by their source text, strings decoded, members in any order. */
+bool value_identical(const struct json *a, const struct json *b);
 
 /* What an approval is bound to: HMAC-SHA-256 over the fields, each with its length in front. */
 struct binder {

@@ -3,32 +3,41 @@
  * One object for each run that is worked on:
  *
  *     runs_wake ─▶ LOADING ─▶ (nothing to do: gone)
- *                   │   ▲ └── the store could not ──▶ RETRY ─┐
- *                   │   └────────────────────────────────────┘
- *                   │ state
- *                     ▼
- *          ┌────▶ EFFECT ── model ──▶ CALLING ── again ──▶ RESTING ─┐
- *          │                            │  ▲                        │
- *          │                            │  └────────────────────────┘
- *          │                            │ turn, down, cancel
- *          └──── not ended ◀─ COMMITTING ◀┘
- *                                 │ ended
- *                                 ▼ gone; the next of the queue is woken
+ *                   ▲ │ └── the store could not ──▶ RETRY ──▶ LOADING
+ *                   │ │ view
+ *                   │ ▼
+ *                   │ go_on ── model ──▶ SPEAKING
+ *                   │   │ │                │ turn, down, overdue
+ *                   │   │ └─ calls under way, nothing else to do ──▶ WORKING
+ *                   │   ▼                  ▼                          │ one has ended
+ *                   └─ COMMITTING ◀────────┴──────────────────────────┘
+ *                          │ ended, or waits for a person
+ *                          ▼ gone; the next of the queue is woken
+ *
+ * The model's turn is a speech (speech.h), tool calls are flights (flight.h); both outlive the steps
+ * that happen between their start and the commit of their end.
  *
  * Invariants:
- * 1. Facts reach the bus after their commit, in its order; previews only while CALLING.
- * 2. At most one commit of a run is under way, and nothing of the run happens meanwhile: a cancel
- *    waits for it.
- * 3. An attempt that fails leaves nothing but a discard; each attempt has a message id of its own.
- * 4. A commit that the disk has no room for, or that another process keeps out, is tried again until
+ * 1. Facts reach the bus after their commit, in its order; previews only while SPEAKING.
+ * 2. At most one commit of a run is under way, and nothing else of the run is decided meanwhile.
+ * 3. Every step is taken from rows just loaded, and its commit is refused if they have changed since
+ *    (a person answered or cancelled): then it is taken again from the new rows, with the same
+ *    input, which is kept until it is saved.
+ * 4. A flight takes off after the commit that says `started`, or, if it may be repeated, when it is
+ *    found in that state without a flight: after a restart. What may not be repeated is lost then.
+ * 5. A commit that the disk has no room for, or that another process keeps out, is tried again until
  *    it fits; what the model said is kept meanwhile.
  */
 #include "agent/run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/begin.h"
+#include "agent/context.h"
+#include "agent/flight.h"
+#include "agent/speech.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/map.h"
@@ -36,18 +45,21 @@
 #include "net/loop.h"
 #include "store/store.h"
 
+enum { STALE_MAX = 1000 }; /* people do not answer that often between two commits */
+
 struct runs {
     struct runs_options options;
     struct map active; /* thread id, 8 bytes -> struct active */
-    bool missed;       /* a run found no room; look for it again when there is some */
+    bool missed;         /* a run found no room; look for it again when there is some */
+    struct timer *again; /* to look after a store that could not */
     bool stopping;
 };
 
 enum active_state {
     ACTIVE_LOADING,
     ACTIVE_RETRY,
-    ACTIVE_CALLING,
-    ACTIVE_RESTING,
+    ACTIVE_SPEAKING,
+    ACTIVE_WORKING,
     ACTIVE_COMMITTING
 };
 
@@ -55,26 +67,19 @@ struct active {
     struct runs *runs;
     int64_t thread;
     enum active_state state;
-    bool cancel;    /* asked for while something was under way */
-    bool again;     /* woken while loading: what was not there then may be there now */
+    bool again;     /* woken while something was under way: look at the rows again */
     bool forgotten; /* gone as soon as the job under way is done */
-    struct arena arena;
+    struct arena arena; /* of everything loaded */
     struct run run;
-    str thread_id, owner;
-    struct arena graph_arena; /* of the state */
-    struct state graph;
+    str thread_id, owner, timezone;
+    struct view view;
     int64_t version; /* of the snapshot */
-    struct model_message *context;
-    size_t context_count;
+    struct context context;
+    struct flights flights;
 
-    struct timer *timer;
-    struct model_call *call;
-    unsigned attempt;
-    char message_id[4 + ID_BYTES];
-    bool shown; /* previews of this attempt went out */
-    struct buf text, reasoning;
-    uint64_t text_units, reasoning_units;
-    size_t call_count;
+    struct speech speech; /* of the model; a turn that is whole is kept in it until saved */
+    struct timer *timer, *deadline;
+    unsigned stale; /* commits in a row that came too late */
     struct commit *commit;
 };
 
@@ -91,7 +96,22 @@ static struct active *active_find(const struct runs *runs, int64_t thread)
 }
 
 static void on_timer(void *arg);
+static void on_deadline(void *arg);
 static void load_start(struct active *active);
+static void on_flight_over(void *arg);
+static void on_whole(void *arg);
+static void on_down(void *arg, enum err e, const char *why);
+
+static void trouble(const struct active *active, const char *what, enum err e)
+{
+    const struct runs_options *o = &active->runs->options;
+    if (o->on_trouble) o->on_trouble(o->arg, active->thread_id, active->run.run_id, what, e);
+}
+
+static void on_flight_trouble(void *arg, const char *what, enum err e)
+{
+    trouble(arg, what, e);
+}
 
 static struct active *active_new(struct runs *runs, int64_t thread)
 {
@@ -100,10 +120,25 @@ static struct active *active_new(struct runs *runs, int64_t thread)
     active->runs = runs;
     active->thread = thread;
     arena_init(&active->arena);
-    arena_init(&active->graph_arena);
-    buf_init(&active->text, RUN_TEXT_BYTES_MAX);
-    buf_init(&active->reasoning, RUN_TEXT_BYTES_MAX);
     active->timer = timer_new(runs->options.loop, on_timer, active);
+    const struct runs_options *o = &runs->options;
+    active->flights = (struct flights){.loop = o->loop,
+                                       .spool = o->spool,
+                                       .tools = o->saver->tools,
+                                       .retry_ms = o->retry_ms ? o->retry_ms : RUN_RETRY_MS,
+                                       .on_over = on_flight_over,
+                                       .on_trouble = on_flight_trouble,
+                                       .arg = active};
+    active->speech = (struct speech){.loop = o->loop,
+                                     .bus = o->bus,
+                                     .clock = o->clock,
+                                     .model = &o->agent->model,
+                                     .thread = thread,
+                                     .retry_ms = o->retry_ms ? o->retry_ms : RUN_RETRY_MS,
+                                     .on_whole = on_whole,
+                                     .on_down = on_down,
+                                     .arg = active};
+    speech_init(&active->speech);
     if (map_put(&runs->active, thread_key(&thread), active))
         abort(); /* RUNS_ACTIVE_MAX is checked before */
     return active;
@@ -113,38 +148,16 @@ static void active_free(struct active *active)
 {
     struct runs *runs = active->runs;
     map_remove(&runs->active, thread_key(&active->thread));
-    if (active->call) model_cancel(&runs->options.agent->model, active->call);
+    speech_done(&active->speech);
+    flights_done(&active->flights);
     timer_free(active->timer);
-    buf_done(&active->text);
-    buf_done(&active->reasoning);
-    arena_done(&active->graph_arena);
+    timer_free(active->deadline);
     arena_done(&active->arena);
     free(active);
     if (runs->missed && !runs->stopping && runs->active.count < RUNS_ACTIVE_MAX / 2) {
         runs->missed = false;
         runs_recover(runs);
     }
-}
-
-static void trouble(const struct active *active, const char *what, enum err e)
-{
-    const struct runs_options *o = &active->runs->options;
-    if (o->on_trouble) o->on_trouble(o->arg, active->thread_id, active->run.run_id, what, e);
-}
-
-/* ---- previews ---- */
-
-static void show(struct active *active, enum preview_kind kind, str delta, uint64_t offset)
-{
-    const struct runs_options *o = &active->runs->options;
-    if (!bus_followed(o->bus, active->thread)) return;
-    bus_preview(o->bus, active->thread,
-                &(struct preview){.kind = kind,
-                                  .run_id = active->run.run_id,
-                                  .message_id = str_c(active->message_id),
-                                  .delta = delta,
-                                  .offset = offset,
-                                  .at = clock_wall(o->clock)});
 }
 
 /* ---- commits ---- */
@@ -155,53 +168,36 @@ struct commit {
     struct arena arena;
     struct outcome outcome;
     struct run run; /* as it will be */
-    struct buf snapshot;
-    unsigned char hash[HASH_BYTES];
+    int64_t version;
     msec now;
-    bool next; /* the queue has another */
+    const char *damaged; /* instead of an outcome: the state cannot be read, and why */
+    struct stepped stepped;
+    str call_id; /* of the flight whose end this saves; empty: none */
+    bool turn;   /* it saves the model's turn */
+    bool next;   /* the queue has another */
 };
 
 static void commit_free(struct commit *commit)
 {
-    buf_done(&commit->snapshot);
     arena_done(&commit->arena);
     free(commit);
 }
 
-static enum err add_messages(struct commit *commit, struct db *db, int64_t thread)
-{
-    const struct outcome *o = &commit->outcome;
-    for (size_t i = 0; i < o->message_count; i++) {
-        struct message message = o->messages[i];
-        message.seq =
-            o->facts[message.seq - 1].seq; /* the fact that it belongs to has its number now */
-        enum err e = message_add(db, thread, &message);
-        if (e) return e;
-    }
-    return OK;
-}
-
-/* A terminal step removes the snapshot; any other replaces it. Both only as the holder of the
- * lease. */
-static enum err snapshot_settle(struct commit *commit, struct db *db)
-{
-    const struct active *active = commit->active;
-    if (commit->outcome.ended)
-        return snapshot_delete(db, commit->run.id, active->version, active->runs->options.epoch);
-    return snapshot_save(db, commit->run.id, active->version, active->runs->options.epoch,
-                         buf_str(&commit->snapshot), commit->hash);
-}
-
+/* Runs again from the start if its batch is rolled back. */
 static enum err commit_run(struct job *job, struct db *db)
 {
     struct commit *commit = (struct commit *)(void *)job;
     const struct active *active = commit->active;
-    struct outcome *o = &commit->outcome;
-    enum err e = snapshot_settle(commit, db);
-    if (!e) e = facts_append(db, active->thread, o->facts, o->fact_count, commit->now);
-    if (!e) e = add_messages(commit, db, active->thread);
-    if (!e) e = run_update(db, &commit->run);
-    if (e || !o->ended) return e;
+    const struct saver *saver = active->runs->options.saver;
+    enum err e;
+    commit->run = active->run;
+    if (commit->damaged)
+        e = run_damaged(db, &commit->arena, saver, &commit->run, commit->damaged, commit->now,
+                        &commit->stepped);
+    else
+        e = outcome_save(db, &commit->arena, saver, &commit->run, commit->version,
+                         &commit->outcome, commit->now);
+    if (e || (!commit->damaged && !commit->outcome.ended)) return e;
 
     struct run next;
     e = run_next(db, &commit->arena, active->thread, &next);
@@ -210,24 +206,54 @@ static enum err commit_run(struct job *job, struct db *db)
 }
 
 static void go_on(struct active *active);
-static void step(struct active *active, struct input *input);
-static void cancel_now(struct active *active);
 
-/* Go on from the very bytes that were saved, as a restart would. */
-static void keep_state(struct active *active, str snapshot)
+/* What it saved needs to be kept no longer. */
+static void forget_inputs(struct active *active, const struct commit *commit)
 {
-    arena_reset(&active->graph_arena);
-    str bytes = arena_str(&active->graph_arena, snapshot);
-    enum err e = state_parse(&active->graph_arena, bytes, &active->graph, NULL);
-    assert(e == OK);
+    if (commit->turn) speech_forget(&active->speech);
+    if (commit->call_id.len) flights_forget(&active->flights, commit->call_id);
+}
+
+/* The row says started: now it may leave. */
+static void take_off(struct active *active, const struct call *call)
+{
+    flights_start(&active->flights, call,
+                  &(struct passenger){.owner = active->owner,
+                                      .thread_id = active->thread_id,
+                                      .run_id = active->run.run_id,
+                                      .locale = active->view.state.locale,
+                                      .timezone = active->timezone});
+}
+
+static void committed(struct active *active, struct commit *commit)
+{
+    struct runs *runs = active->runs;
+    int64_t thread = active->thread;
+    const struct outcome *o = &commit->outcome;
+    bool ended = o->ended || commit->damaged, next = commit->next;
+    if (commit->damaged)
+        bus_facts(runs->options.bus, thread, commit->stepped.facts, commit->stepped.fact_count);
+    else
+        bus_facts(runs->options.bus, thread, o->facts, o->fact_count);
+    if (o->opened_count || o->settled_count) runs->options.on_news(runs->options.arg);
+    forget_inputs(active, commit);
+    for (size_t i = 0; i < o->call_count; i++)
+        if (o->calls[i].started) take_off(active, &o->calls[i].call);
+    bool waits = o->status == RUN_WAITING && !active->again;
+    commit_free(commit);
+    if (ended || waits) {
+        active_free(active);
+        if (ended && next) runs_wake(runs, thread);
+        return;
+    }
+    load_start(active);
 }
 
 static void commit_done(struct job *job, enum err e)
 {
     struct commit *commit = (struct commit *)(void *)job;
     struct active *active = commit->active;
-    struct runs *runs = active->runs;
-    if (active->forgotten || runs->stopping) {
+    if (active->forgotten || active->runs->stopping) {
         commit_free(commit);
         active_free(active);
         return;
@@ -238,47 +264,20 @@ static void commit_done(struct job *job, enum err e)
         timer_start(active->timer, RUN_COMMIT_RETRY_MS);
         return;
     }
-    if (e) { /* somebody else works on it, or the store failed: what is stored decides after the
-                next start */
+    bool late = e == ERR_BUSY || e == ERR_NOT_FOUND;
+    if (late && ++active->stale < STALE_MAX) { /* the rows have changed: the step was too old */
+        commit_free(commit);
+        load_start(active);
+        return;
+    }
+    if (e) { /* the store failed: what is stored decides after the next start */
         trouble(active, "commit refused", e);
         commit_free(commit);
         active_free(active);
         return;
     }
-    int64_t thread = active->thread;
-    bool ended = commit->outcome.ended, next = commit->next;
-    bus_facts(runs->options.bus, thread, commit->outcome.facts, commit->outcome.fact_count);
-    if (ended) {
-        commit_free(commit);
-        active_free(active);
-        if (next) runs_wake(runs, thread);
-        return;
-    }
-    active->version++;
-    active->run.status = commit->run.status;
-    keep_state(active, buf_str(&commit->snapshot));
-    commit_free(commit);
-    go_on(active);
-}
-
-/* Save what a step returned. The active run keeps still until it is saved. */
-static void commit_start(struct active *active, struct commit *commit)
-{
-    const struct outcome *o = &commit->outcome;
-    commit->job = (struct job){.run = commit_run, .done = commit_done};
-    commit->active = active;
-    commit->run = active->run;
-    commit->run.status = o->status;
-    commit->run.input_tokens = o->state.input_tokens;
-    commit->run.output_tokens = o->state.output_tokens;
-    commit->run.ended = o->ended ? commit->now : 0;
-    buf_init(&commit->snapshot, STATE_BYTES_MAX);
-    if (!o->ended) {
-        state_write(&commit->snapshot, &o->state);
-        crypto_sha256(buf_str(&commit->snapshot), commit->hash);
-    }
-    active->state = ACTIVE_COMMITTING;
-    store_write(active->runs->options.store, &commit->job);
+    active->stale = 0;
+    committed(active, commit);
 }
 
 static struct commit *commit_new(struct active *active)
@@ -286,159 +285,181 @@ static struct commit *commit_new(struct active *active)
     struct commit *commit = calloc(1, sizeof *commit);
     if (!commit) abort();
     arena_init(&commit->arena);
+    commit->job = (struct job){.run = commit_run, .done = commit_done};
+    commit->active = active;
+    commit->version = active->version;
     commit->now = clock_wall(active->runs->options.clock);
     return commit;
 }
 
+/* Save what a step returns. The active run keeps still until it is saved. */
+static void commit_start(struct active *active, struct commit *commit)
+{
+    active->state = ACTIVE_COMMITTING;
+    timer_stop(active->timer);
+    if (active->deadline) timer_stop(active->deadline);
+    store_write(active->runs->options.store, &commit->job);
+}
+
 static void step(struct active *active, struct input *input)
 {
+    const struct runs_options *o = &active->runs->options;
     struct commit *commit = commit_new(active);
     input->now = commit->now;
+    input->agent = o->agent;
+    input->binder = &o->saver->binder;
+    input->tools = o->saver->tools;
     crypto_random(input->random, sizeof input->random);
-    graph_step(&commit->arena, &active->graph, input, &commit->outcome);
+    commit->turn = input->kind == INPUT_TURN || input->kind == INPUT_CANCEL;
+    commit->call_id = arena_str(&commit->arena, input->call_id);
+    graph_step(&commit->arena, &active->view, input, &commit->outcome);
+    commit_start(active, commit);
+}
+
+/* A state that cannot be read fails its own run, visibly. */
+static void fail_damaged(struct active *active, const char *why)
+{
+    struct commit *commit = commit_new(active);
+    commit->damaged = arena_cstr(&commit->arena, str_c(why));
+    trouble(active, "state damaged", ERR_DAMAGED);
     commit_start(active, commit);
 }
 
 /* ---- the model ---- */
 
-static void on_text(void *arg, str delta)
+static void step_turn(struct active *active)
 {
-    struct active *active = arg;
-    if (active->text.len == 0) show(active, PREVIEW_MESSAGE_START, STR_EMPTY, 0);
-    active->shown = true; /* not the sign of the start: reasoning may have come before */
-    show(active, PREVIEW_TEXT, delta, active->text_units);
-    buf_append(&active->text, delta);
-    active->text_units += utf8_utf16_units(delta);
-}
-
-static void on_reasoning(void *arg, str delta)
-{
-    struct active *active = arg;
-    active->shown = true; /* a discard has to follow, should the attempt fail */
-    show(active, PREVIEW_REASONING, delta, active->reasoning_units);
-    buf_append(&active->reasoning, delta);
-    active->reasoning_units += utf8_utf16_units(delta);
-}
-
-static void on_call(void *arg, size_t index, str provider_id, str name)
-{
-    struct active *active = arg;
-    (void)index;
-    (void)provider_id;
-    (void)name;
-    active->call_count++;
-}
-
-static void on_args(void *arg, size_t index, str delta)
-{
-    (void)arg;
-    (void)index;
-    (void)delta;
-}
-
-/* Nothing of what was shown becomes a fact. */
-static void discard(struct active *active, str reason)
-{
-    if (active->shown) show(active, PREVIEW_DISCARD, reason, 0);
-    active->shown = false;
-}
-
-static struct turn turn_so_far(const struct active *active)
-{
-    return (struct turn){.message_id = str_c(active->message_id),
-                         .text = buf_str(&active->text),
-                         .reasoning = buf_str(&active->reasoning),
-                         .call_count = active->call_count};
-}
-
-static void model_down(struct active *active, enum err e, const struct fault *why)
-{
-    struct input input = {.kind = INPUT_DOWN, .why = e};
-    input.why_text = str_c(why && why->text[0] ? why->text : err_title(e));
+    struct input input = {.kind = INPUT_TURN,
+                          .turn = speech_turn(&active->speech, &active->arena)};
+    bool only_calls = input.turn.call_count && !input.turn.text.len;
+    if (only_calls && graph_node(&active->view.state) == NODE_DELIVER)
+        speech_discard(&active->speech, "no tools were offered"); /* only words count there */
     step(active, &input);
 }
 
-static void attempt_failed(struct active *active, const struct fault *why)
+static void on_whole(void *arg)
 {
-    discard(active, STR("the model's answer broke off"));
-    buf_clear(&active->text); /* a cancel before the next attempt must not keep it */
-    buf_clear(&active->reasoning);
-    if (active->attempt >= RUN_ATTEMPTS_MAX) {
-        model_down(active, ERR_MODEL_UNAVAILABLE, why);
-        return;
-    }
-    /* Twice as long each time, and never at the same moment as others that failed with us. */
-    const struct runs_options *o = &active->runs->options;
-    msec wait = (o->retry_ms ? o->retry_ms : RUN_RETRY_MS) << (active->attempt - 1);
-    uint16_t jitter;
-    crypto_random(&jitter, sizeof jitter);
-    active->state = ACTIVE_RESTING;
-    timer_start(active->timer, wait / 2 + wait * jitter / UINT16_MAX / 2);
+    step_turn(arg);
 }
 
-static void on_end(void *arg, enum model_end end, const struct model_usage *usage,
-                   const struct fault *why)
+static void on_down(void *arg, enum err e, const char *why)
+{
+    struct input input = {.kind = INPUT_DOWN, .why = e, .why_text = str_c(why)};
+    step(arg, &input);
+}
+
+static void step_overdue(struct active *active)
+{
+    struct input input = {.kind = INPUT_OVERDUE};
+    step(active, &input);
+}
+
+/* The time of the run is used up in the middle of a model call. */
+static void on_deadline(void *arg)
 {
     struct active *active = arg;
-    active->call = NULL;
-    bool overflow = active->text.full || active->reasoning.full;
-    if (end == MODEL_DONE && !overflow) {
-        struct input input = {.kind = INPUT_TURN, .turn = turn_so_far(active)};
-        if (usage) input.turn.usage = *usage;
-        if (active->call_count)
-            discard(active, STR("the model called a tool")); /* there are none */
-        step(active, &input);
-    } else if (end == MODEL_AGAIN && !overflow) {
-        attempt_failed(active, why);
-    } else {
-        discard(active, STR("the model failed"));
-        struct fault too_long;
-        if (overflow) fault(&too_long, ERR_TOO_LARGE, "the model's answer is too long");
-        model_down(active, ERR_INTERNAL, overflow ? &too_long : why);
-    }
+    if (active->state != ACTIVE_SPEAKING) return;
+    speech_stop(&active->speech);
+    speech_discard(&active->speech, "the time of this run is used up");
+    speech_forget(&active->speech);
+    step_overdue(active);
 }
-
-static const struct model_sink sink = {.on_text = on_text,
-                                       .on_reasoning = on_reasoning,
-                                       .on_call = on_call,
-                                       .on_args = on_args,
-                                       .on_end = on_end};
 
 static void call_model(struct active *active)
 {
-    const struct agent *agent = active->runs->options.agent;
-    memcpy(active->message_id, "msg_", 4);
-    id_random(active->message_id + 4);
-    active->attempt++;
-    active->shown = false;
-    active->call_count = 0;
-    active->text_units = active->reasoning_units = 0;
-    buf_clear(&active->text);
-    buf_clear(&active->reasoning);
-    active->state = ACTIVE_CALLING;
-    active->call = model_start(&agent->model,
-                               &(struct model_request){.system = agent->prompt,
-                                                       .messages = active->context,
-                                                       .count = active->context_count,
-                                                       .locale = agent->locale,
-                                                       .round = active->graph.round_used + 1},
-                               &sink, active);
-}
-
-/* Perform the effect of the state. */
-static void go_on(struct active *active)
-{
-    if (active->cancel) {
-        cancel_now(active);
+    const struct runs_options *o = &active->runs->options;
+    const struct state *state = &active->view.state;
+    msec now = clock_wall(o->clock), deadline = graph_deadline(state, o->agent);
+    if (graph_overdue(state, o->agent, now)) {
+        step_overdue(active);
         return;
     }
-    switch (graph_effect(&active->graph)) {
+    if (deadline && !active->deadline) active->deadline = timer_new(o->loop, on_deadline, active);
+    if (deadline) timer_start(active->deadline, deadline - now);
+    active->state = ACTIVE_SPEAKING;
+    speech_start(&active->speech, active->run.run_id,
+                 &(struct model_request){.system = active->context.system,
+                                         .messages = active->context.messages,
+                                         .count = active->context.count,
+                                         .tools = active->context.tools,
+                                         .locale = state->locale,
+                                         .round = state->turns + 1});
+}
+
+/* ---- what is next ---- */
+
+/* A started call without a flight: the process that had it is gone. True: a step was taken. */
+static bool look_for_lost(struct active *active)
+{
+    for (size_t i = 0; i < active->view.calls.count; i++) {
+        const struct call *call = &active->view.calls.rows[i];
+        if (call->state != CALL_STARTED || flights_has(&active->flights, call->call_id)) continue;
+        bool there = tools_find(active->runs->options.saver->tools, call->tool);
+        if (call_repeatable(call) && there && !active->view.cancelling) {
+            take_off(active, call);
+            continue;
+        }
+        struct input input = {.kind = INPUT_LOST, .call_id = call->call_id};
+        step(active, &input);
+        return true;
+    }
+    return false;
+}
+
+static bool save_flight(struct active *active)
+{
+    struct input input = {.kind = INPUT_RESULT};
+    bool lost = false;
+    if (!flights_ended(&active->flights, &input.call_id, &lost, &input.result)) return false;
+    if (lost) input.kind = INPUT_LOST;
+    step(active, &input);
+    return true;
+}
+
+static void on_flight_over(void *arg)
+{
+    struct active *active = arg;
+    if (active->state == ACTIVE_WORKING && !active->runs->stopping) go_on(active);
+}
+
+static void step_cancel(struct active *active)
+{
+    struct input input = {.kind = INPUT_CANCEL,
+                          .turn = speech_turn(&active->speech, &active->arena)};
+    if (!input.turn.text.len)
+        speech_discard(&active->speech, "cancelled"); /* no words: nothing is kept */
+    step(active, &input);
+}
+
+/* Do what the rows just loaded ask for. */
+static void go_on(struct active *active)
+{
+    active->state = ACTIVE_WORKING;
+    if (active->view.cancelling)
+        flights_let_go_reads(&active->flights, active->view.state.locale);
+    if (save_flight(active) || look_for_lost(active)) return;
+    if (active->speech.whole && !active->view.cancelling) {
+        step_turn(active);
+        return;
+    }
+    struct input input = {0};
+    switch (graph_effect(&active->view)) {
+    case EFFECT_CANCEL:
+        step_cancel(active);
+        break;
+    case EFFECT_SHOW:
+        input.kind = INPUT_SHOW;
+        step(active, &input);
+        break;
+    case EFFECT_START:
+        input.kind = INPUT_START;
+        step(active, &input);
+        break;
     case EFFECT_MODEL:
-        active->attempt = 0;
         call_model(active);
         break;
     case EFFECT_NONE:
-        active_free(active);
+        if (!flights_any(&active->flights)) active_free(active);
         break;
     }
 }
@@ -448,22 +469,11 @@ static void on_timer(void *arg)
     struct active *active = arg;
     if (active->state == ACTIVE_COMMITTING)
         store_write(active->runs->options.store, &TAKE(active->commit)->job);
-    else if (active->state == ACTIVE_RETRY)
-        load_start(active);
     else
-        call_model(active);
+        load_start(active);
 }
 
-static void cancel_now(struct active *active)
-{
-    if (active->call) model_cancel(&active->runs->options.agent->model, TAKE(active->call));
-    timer_stop(active->timer);
-    struct input input = {.kind = INPUT_CANCEL, .turn = turn_so_far(active)};
-    if (!active->text.len)
-        discard(active, STR("cancelled")); /* only reasoning was shown: nothing is kept */
-    step(active, &input);
-}
-
+/* The row says so already; what the model has said so far is kept for the step. */
 void runs_cancel(struct runs *runs, int64_t thread)
 {
     struct active *active = active_find(runs, thread);
@@ -471,8 +481,9 @@ void runs_cancel(struct runs *runs, int64_t thread)
         runs_wake(runs, thread);
         return;
     }
-    active->cancel = true;
-    if (active->state == ACTIVE_CALLING || active->state == ACTIVE_RESTING) cancel_now(active);
+    active->again = true;
+    speech_stop(&active->speech);
+    if (active->state == ACTIVE_SPEAKING || active->state == ACTIVE_WORKING) load_start(active);
 }
 
 /* ---- loading ---- */
@@ -480,11 +491,23 @@ void runs_cancel(struct runs *runs, int64_t thread)
 struct load {
     struct job job;
     struct active *active;
-    int64_t version;
-    str snapshot;
     struct message_list messages;
+    struct call_list seen;
+    str input;
+    struct fault why;
     bool damaged, queued;
 };
+
+static enum err load_context(struct load *load, struct db *db)
+{
+    struct active *active = load->active;
+    struct arena *arena = &active->arena;
+    enum err e = message_page(db, arena, active->thread, 0, 0, RUN_CONTEXT_MESSAGES_MAX,
+                              &load->messages);
+    if (!e && active->view.state.round_used)
+        e = calls_seen(db, arena, active->run.id, &load->seen);
+    return e;
+}
 
 static enum err load_run(struct job *job, struct db *db)
 {
@@ -501,62 +524,40 @@ static enum err load_run(struct job *job, struct db *db)
         load->queued = true;
         return run_next(db, arena, active->thread, &active->run);
     }
+    if (!e) e = run_input(db, arena, active->run.id, &load->input);
     if (e) return e;
-    e = snapshot_load(db, arena, active->run.id, &load->version, &load->snapshot);
-    load->damaged = e == ERR_IO || e == ERR_NOT_FOUND;
+    e = view_load(db, arena, &active->run, thread.owner, &active->view, &active->version,
+                  &load->why);
+    load->damaged = e == ERR_DAMAGED || e == ERR_NOT_FOUND;
     if (load->damaged) return OK;
-    if (e) return e;
-    return message_page(db, arena, active->thread, 0, 0, RUN_CONTEXT_MESSAGES_MAX, &load->messages);
+    if (e || graph_effect(&active->view) != EFFECT_MODEL) return e;
+    return load_context(load, db);
 }
 
-/* What the model sees: people's and its own words; the oldest go when they do not fit. */
-static void make_context(struct active *active, const struct message_list *list)
+/* forwardedProps.timezone of the request */
+static str timezone_of(struct arena *arena, str input)
 {
-    size_t first = list->count, bytes = 0;
-    while (first > 0 && bytes < RUN_CONTEXT_BYTES_MAX) bytes += list->messages[--first].plain.len;
-    active->context = arena_array(&active->arena, list->count - first + 1, sizeof *active->context);
-    for (size_t i = first; i < list->count; i++) {
-        const struct message *m = &list->messages[i];
-        bool spoken = str_eq(m->role, STR("user")) || str_eq(m->role, STR("assistant"));
-        if (!spoken || m->plain.len == 0) continue;
-        active->context[active->context_count++] =
-            (struct model_message){.role = m->role, .text = m->plain};
-    }
+    struct json *json = NULL;
+    if (!input.len || json_parse(arena, input, &json, NULL)) return STR_EMPTY;
+    str zone = json_text(json_get(json_get(json, STR("forwardedProps")), STR("timezone")));
+    return zone.len <= TIMEZONE_BYTES_MAX ? zone : STR_EMPTY;
+}
+
+static void make_context(struct active *active, const struct load *load)
+{
+    const struct runs_options *o = &active->runs->options;
+    context_make(&active->arena,
+                 &(struct context_source){.agent = o->agent,
+                                          .state = &active->view.state,
+                                          .node = graph_node(&active->view.state),
+                                          .messages = &load->messages,
+                                          .seen = &load->seen,
+                                          .now = clock_wall(o->clock),
+                                          .timezone = active->timezone},
+                 &active->context);
 }
 
 static void start_next(struct active *active);
-
-static void damaged(struct arena *arena, const struct active *active, const char *why, msec now,
-                    struct outcome *ret_outcome)
-{
-    struct fact *fact = ARENA_NEW(arena, struct fact);
-    struct buf data;
-    struct json_writer w;
-    buf_init(&data, 4096);
-    json_write_begin(&w, &data);
-    json_object(&w);
-    json_member(&w, STR("code"), STR("snapshot_damaged"));
-    json_member(&w, STR("message"), str_c(why));
-    json_key(&w, STR("retryable"));
-    json_bool(&w, false);
-    json_object_end(&w);
-    *fact = (struct fact){.type = "run.error",
-                          .run_id = active->run.run_id,
-                          .at = now,
-                          .data = arena_str(arena, buf_str(&data))};
-    buf_done(&data);
-    *ret_outcome =
-        (struct outcome){.facts = fact, .fact_count = 1, .status = RUN_FAILED, .ended = true};
-}
-
-/* A snapshot that cannot be read fails its own run, visibly. */
-static void fail_damaged(struct active *active, const char *why)
-{
-    struct commit *commit = commit_new(active);
-    damaged(&commit->arena, active, why, commit->now, &commit->outcome);
-    trouble(active, "snapshot damaged", ERR_IO);
-    commit_start(active, commit);
-}
 
 /* The store could not serve us just now. Whatever is stored decides when it can. */
 static void retry_later(struct active *active)
@@ -582,39 +583,41 @@ static void load_done(struct job *job, enum err e)
         retry_later(active);
         return;
     }
-    if (load->queued) {
+    if (active->again) {
+        load_start(active);
+    } else if (load->queued) {
         start_next(active);
-        return;
+    } else if (load->damaged) {
+        fail_damaged(active, load->why.text[0] ? load->why.text : "the stored state is missing");
+    } else if (active->run.status == RUN_WAITING && !flights_any(&active->flights)) {
+        active_free(active); /* for a person; nothing to do */
+    } else {
+        active->timezone = timezone_of(&active->arena, load->input);
+        if (graph_effect(&active->view) == EFFECT_MODEL) make_context(active, load);
+        go_on(active);
     }
-    active->version = load->damaged ? -1 : load->version;
-    struct fault why = {0};
-    if (load->damaged || state_parse(&active->graph_arena, load->snapshot, &active->graph, &why)) {
-        fail_damaged(active, load->damaged ? "the stored state is damaged" : why.text);
-        return;
-    }
-    make_context(active, &load->messages);
-    if (active->run.status == RUN_CANCELLING) active->cancel = true;
-    go_on(active);
 }
 
 static void load_start(struct active *active)
 {
     arena_reset(&active->arena);
-    arena_reset(&active->graph_arena);
     struct load *load = ARENA_NEW(&active->arena, struct load);
-    load->job = (struct job){.run = load_run, .done = load_done};
-    load->active = active;
+    *load = (struct load){.job = {.run = load_run, .done = load_done}, .active = active};
     active->again = false;
-    active->context_count = 0;
     active->state = ACTIVE_LOADING;
     store_read(active->runs->options.store, &load->job);
 }
 
+/* While the model speaks nothing that a wake could be about concerns the run. */
 void runs_wake(struct runs *runs, int64_t thread)
 {
     struct active *known = active_find(runs, thread);
-    if (known) known->again = true;
-    if (known || runs->stopping) return;
+    if (runs->stopping) return;
+    if (known && known->state == ACTIVE_WORKING)
+        load_start(known);
+    else if (known)
+        known->again = true;
+    if (known) return;
     if (runs->active.count >= RUNS_ACTIVE_MAX) {
         runs->missed = true;
         return;
@@ -630,7 +633,7 @@ struct next {
     struct arena arena;
     struct begun begun;
     bool late; /* somebody was faster: look again */
-    msec now;
+    struct begin begin;
 };
 
 static enum err next_run(struct job *job, struct db *db)
@@ -644,9 +647,7 @@ static enum err next_run(struct job *job, struct db *db)
     if (e != ERR_NOT_FOUND) return e ? e : ERR_BUSY;
     e = run_next(db, &next->arena, active->thread, &run);
     if (e) return e;
-    const struct runs_options *o = &active->runs->options;
-    struct begin begin = {o->agent, o->epoch, active->owner, active->thread_id, next->now};
-    return run_begin_queued(db, &next->arena, &begin, &run, &next->begun);
+    return run_begin_queued(db, &next->arena, &next->begin, &run, &next->begun);
 }
 
 static void next_done(struct job *job, enum err e)
@@ -678,18 +679,32 @@ static void start_next(struct active *active)
     arena_init(&next->arena);
     next->job = (struct job){.run = next_run, .done = next_done};
     next->active = active;
-    next->now = clock_wall(active->runs->options.clock);
+    const struct runs_options *o = &active->runs->options;
+    next->begin = (struct begin){.max_rounds = o->agent->max_rounds,
+                                 .locale = o->agent->locale,
+                                 .epoch = o->saver->epoch,
+                                 .owner = active->owner,
+                                 .thread_id = active->thread_id,
+                                 .now = clock_wall(o->clock)};
     active->state = ACTIVE_COMMITTING;
     store_write(active->runs->options.store, &next->job);
 }
 
 /* ---- all of them ---- */
 
+static void on_again(void *arg)
+{
+    struct runs *runs = arg;
+    runs->missed = false;
+    if (!runs->stopping) runs_recover(runs);
+}
+
 struct runs *runs_new(const struct runs_options *options)
 {
     struct runs *runs = calloc(1, sizeof *runs);
     if (!runs) abort();
     runs->options = *options;
+    runs->again = timer_new(options->loop, on_again, runs);
     map_init(&runs->active, RUNS_ACTIVE_MAX);
     return runs;
 }
@@ -717,6 +732,7 @@ void runs_free(struct runs *runs)
     }
     assert(runs->active.count == 0);
     map_done(&runs->active);
+    timer_free(runs->again);
     free(runs);
 }
 
@@ -737,17 +753,11 @@ size_t runs_active(const struct runs *runs)
     return runs->active.count;
 }
 
-bool runs_partial(const struct runs *runs, int64_t thread, struct partial *ret_partial)
+/* Also while the rows are looked at again: what was shown stays shown until it is a fact. */
+const struct speech *runs_speech(const struct runs *runs, int64_t thread)
 {
     const struct active *active = active_find(runs, thread);
-    if (!active || active->state == ACTIVE_RESTING || !active->shown ||
-        active->state == ACTIVE_LOADING)
-        return false;
-    *ret_partial = (struct partial){.run_id = active->run.run_id,
-                                    .message_id = str_c(active->message_id),
-                                    .text = buf_str(&active->text),
-                                    .reasoning = buf_str(&active->reasoning)};
-    return true;
+    return active && active->speech.shown ? &active->speech : NULL;
 }
 
 struct recover {
@@ -768,6 +778,10 @@ static void recover_done(struct job *job, enum err e)
 {
     struct recover *recover = (struct recover *)(void *)job;
     struct runs *runs = recover->runs;
+    if (e && !runs->stopping) { /* the store could not just now; nobody may be left behind */
+        runs->missed = true;
+        timer_start(runs->again, RUN_COMMIT_RETRY_MS);
+    }
     size_t count = e ? 0 : recover->list.count;
     for (size_t i = 0; i < count; i++) {
         runs_wake(runs, recover->list.runs[i].thread);

@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/graph.h"
+#include "agent/save.h"
 #include "base/clock.h"
 #include "store/bus.h"
 
@@ -24,8 +25,11 @@ struct runs_options {
     struct bus *bus;
     const struct clock *clock;
     const struct agent *agent;
-    int64_t epoch; /* of the lease "runs" */
+    const struct saver *saver;
+    struct spool *spool;
     msec retry_ms; /* before the second attempt of a model call; 0 = RUN_RETRY_MS */
+    /* Interactions were opened or settled: timers and webhooks have to look. */
+    void (*on_news)(void *arg);
     /* A failure that no client waits for, to be logged. */
     void (*on_trouble)(void *arg, str thread_id, str run_id, const char *what, enum err e);
     void *arg;
@@ -50,10 +54,9 @@ void runs_forget(struct runs *runs, int64_t thread);
 
 size_t runs_active(const struct runs *runs);
 
-/* The message that is growing now; false if none. Borrowed until the loop goes on. */
-struct partial {
-    str run_id, message_id, text, reasoning;
-};
-bool runs_partial(const struct runs *runs, int64_t thread, struct partial *ret_partial);
+/* The turn that is growing now and that readers have seen the start of; NULL if none. Borrowed until
+ * the loop goes on. */
+struct speech;
+const struct speech *runs_speech(const struct runs *runs, int64_t thread);
 
 #endif

@@ -7,10 +7,21 @@
 
 #include "app/server.h"
 #include "base/limits.h"
+#include "net/problem.h"
 
 struct arena *change_arena(struct change *change)
 {
     return exchange_arena(change->x);
+}
+
+void change_refuse(struct change *change, enum err e, const struct fault *why, str member, str json)
+{
+    struct buf out;
+    buf_init(&out, HTTP_ANSWER_BYTES_MAX / 2);
+    problem_write_with(&out, e, why && why->text[0] ? why : NULL, member, json);
+    change->status = err_status(e);
+    change->body = arena_str(change_arena(change), buf_str(&out));
+    buf_done(&out);
 }
 
 static enum err recall(struct change *change, struct db *db)
@@ -31,13 +42,13 @@ static enum err recall(struct change *change, struct db *db)
 static enum err change_run(struct job *job, struct db *db)
 {
     struct change *change = (struct change *)(void *)job;
-    change->repeated = false;
+    change->repeated = change->unremembered = false;
     if (change->key.len) {
         enum err e = recall(change, db);
         if (e != ERR_NOT_FOUND) return e;
     }
     enum err e = change->apply(change, db);
-    if (e || !change->key.len) return e;
+    if (e || !change->key.len || change->unremembered) return e;
     struct remembered answer = {
         .status = change->status, .body = change->body, .thread = change->thread};
     for (size_t i = 0; i < HASH_BYTES; i++) answer.hash[i] = change->hash[i];
@@ -55,6 +66,8 @@ static void change_done(struct job *job, enum err e)
     if (change->after && !change->repeated) change->after(change);
     if (change->status == 204)
         exchange_empty(x);
+    else if (change->status >= 400)
+        exchange_problem(x, change->status, change->body);
     else
         exchange_json(x, change->status, change->body);
 }

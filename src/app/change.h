@@ -21,7 +21,7 @@ struct change {
      */
     void (*after)(struct change *change);
     int status;
-    str body; /* JSON in the arena; empty with 204 */
+    str body; /* JSON in the arena; empty with 204; a problem document from 400 on */
     int64_t
         thread; /* that it is about, set by apply: the answer is remembered as long as it runs */
     struct fault why;
@@ -29,6 +29,7 @@ struct change {
     str key; /* Idempotency-Key; empty if none */
     unsigned char hash[HASH_BYTES];
     bool repeated;
+    bool unremembered; /* set by apply: the key stays free, as if nothing had been found */
 };
 
 /* Start the change; it answers the exchange. `change` is embedded first in the caller's struct, in
@@ -36,5 +37,11 @@ struct change {
 void change_start(struct change *change, struct exchange *x);
 
 struct arena *change_arena(struct change *change);
+
+/* For apply: a refusal that is committed, because it leaves a trace in the store. Sets status and
+ * body to the problem document of e, with one more member (JSON) unless `member` is empty; apply
+ * then returns OK. `why` may be NULL. */
+void change_refuse(struct change *change, enum err e, const struct fault *why, str member,
+                   str json);
 
 #endif

@@ -58,6 +58,11 @@ static const struct flag key_add_flags[] = {
      .help = {"a note to tell keys apart", "用来区分密钥的备注"}},
 };
 
+static const struct flag check_flags[] = {
+    {"audit", FLAG_SWITCH, NULL, ARG(audit),
+     .help = {"verify the audit trail instead, also while it is served", "改为核验审计记录，服务运行时也可以"}},
+};
+
 static const struct flag help_flags[] = {
     {"markdown", FLAG_SWITCH, NULL, ARG(markdown), .hidden = true,
      .help = {"print docs/CONFIGURATION.md", "输出 docs/CONFIGURATION.md"}},
@@ -76,7 +81,7 @@ static const struct command commands[] = {
      {"save everything of the data folder, also while it is served", "备份整个数据目录，服务运行时也可以"}},
     {"restore", "FILE", NULL, 0, restore_main, true,
      {"make an empty data folder into what a backup holds", "把备份恢复到一个空的数据目录"}},
-    {"check", NULL, NULL, 0, check_main, true,
+    {"check", NULL, FLAGS(check_flags), check_main, true,
      {"print the effective configuration and test what it names", "显示生效的配置，并检查其中的各项"}},
     {"version", NULL, NULL, 0, version_main, false,
      {"print the version", "显示版本"}},

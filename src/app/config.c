@@ -6,7 +6,8 @@
  *
  * Each value goes through option_set, which parses it into its field and remembers what was written
  * and where. So a wrong value is refused even if a later layer replaces it, and config_print shows
- * what a person wrote rather than what we made of it. The rows are in option.c.
+ * what a person wrote rather than what we made of it. The rows are in option.c. Lists of records
+ * are in the file alone; record.c reads them.
  */
 #include "app/config.h"
 
@@ -15,6 +16,7 @@
 
 #include "app/file.h"
 #include "app/option.h"
+#include "app/record.h"
 #include "app/say.h"
 #include "app/yaml.h"
 #include "base/limits.h"
@@ -37,20 +39,26 @@ static enum err set(struct load *load, const struct option *option, struct confi
     return option_set(&load->config, load->arena, option, value, load->reterr);
 }
 
-/* Text from a place that has no lists of its own: commas separate. Empty counts as not given. */
+/* Text from a place that has no lists or maps of its own: commas separate items, and = a name from
+ * its value. Empty counts as not given. */
 static enum err set_text(struct load *load, const struct option *option, enum config_source source,
                          str text)
 {
     if (text.len == 0) return OK;
-    bool list = option_form(option->type)->list;
+    enum option_shape shape = option_form(option->type)->shape;
     size_t count = 1;
-    for (size_t i = 0; list && i < text.len; i++) count += text.p[i] == ',';
+    for (size_t i = 0; shape != SHAPE_ONE && i < text.len; i++) count += text.p[i] == ',';
 
-    str *items = arena_array(load->arena, count, sizeof *items);
+    str *items = arena_array(load->arena, 2 * count, sizeof *items);
     str rest = text;
-    for (size_t i = 0; i < count; i++)
-        items[i] = arena_str(load->arena, list ? str_trim(str_split(&rest, ',')) : text);
-    return set(load, option, (struct config_value){source, 0, {items, count}});
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        str item = shape == SHAPE_ONE ? text : str_trim(str_split(&rest, ','));
+        if (shape == SHAPE_MAP)
+            items[used++] = arena_str(load->arena, str_trim(str_split(&item, '=')));
+        items[used++] = arena_str(load->arena, shape == SHAPE_MAP ? str_trim(item) : item);
+    }
+    return set(load, option, (struct config_value){source, 0, {items, used}});
 }
 
 static enum err load_defaults(struct load *load)
@@ -88,6 +96,8 @@ static enum err unknown_key(const struct load *load, const struct yaml_node *nod
     for (size_t i = 0; i < option_count; i++)
         if (!options[i].not_in_file)
             nearest_offer(&by_last, option_leaf(str_c(options[i].name)), options[i].name);
+    record_offer(&n);
+    record_offer(&by_last);
     if (by_last.distance < n.distance) n = by_last;
     return refuse_node(load, node, path, "is an unknown key",
                        say_nearest(&n, "`fermata help` lists the known ones").text);
@@ -96,23 +106,31 @@ static enum err unknown_key(const struct load *load, const struct yaml_node *nod
 static enum err set_node(struct load *load, const struct option *option,
                          const struct yaml_node *node)
 {
-    bool list = option_form(option->type)->list;
+    static const struct {
+        enum yaml_type type;
+        const char *wrong, *wrong_item, *write;
+    } shapes[] = {
+        [SHAPE_ONE] = {YAML_SCALAR, "takes one value", "", "; write it on the same line"},
+        [SHAPE_LIST] = {YAML_SEQUENCE, "takes a list", "takes a list of plain values",
+                        "; write [a, b]"},
+        [SHAPE_MAP] = {YAML_MAP, "takes a map", "takes a map of plain values", "; write {a: b}"},
+    };
+    enum option_shape shape = option_form(option->type)->shape;
     str path = str_c(option->name);
     if (node->type == YAML_SCALAR && node->null) return OK;
-    if (!list && node->type != YAML_SCALAR)
-        return refuse_node(load, node, path, "takes one value", "; write it on the same line");
-    if (list && node->type != YAML_SEQUENCE)
-        return refuse_node(load, node, path, "takes a list", "; write [a, b]");
+    if (node->type != shapes[shape].type)
+        return refuse_node(load, node, path, shapes[shape].wrong, shapes[shape].write);
 
-    size_t count = list ? node->count : 1;
-    str *items = arena_array(load->arena, count, sizeof *items);
-    const struct yaml_node *item = list ? node->child : node;
+    size_t count = shape == SHAPE_ONE ? 1 : node->count, used = 0;
+    str *items = arena_array(load->arena, 2 * count, sizeof *items);
+    const struct yaml_node *item = shape == SHAPE_ONE ? node : node->child;
     for (size_t i = 0; i < count; i++, item = item->next) {
         if (item->type != YAML_SCALAR)
-            return refuse_node(load, item, path, "takes a list of plain values", "; write [a, b]");
-        items[i] = item->text;
+            return refuse_node(load, item, path, shapes[shape].wrong_item, shapes[shape].write);
+        if (shape == SHAPE_MAP) items[used++] = item->key;
+        items[used++] = item->text;
     }
-    return set(load, option, (struct config_value){CONFIG_FILE, node->line, {items, count}});
+    return set(load, option, (struct config_value){CONFIG_FILE, node->line, {items, used}});
 }
 
 static const struct option *option_at(str path)
@@ -138,7 +156,9 @@ static enum err load_map(struct load *load, const struct yaml_node *map, str pre
         str below = arena_printf(load->arena, "%.*s.", STR_ARG(path));
         const struct option *option = option_at(path);
         enum err e = OK;
-        if (str_find_char(node->key, '.') >= 0 || (!option && !section(below)))
+        if (prefix.len == 0 && record_is(node->key))
+            e = record_load(&load->config, load->arena, node, load->reterr);
+        else if (str_find_char(node->key, '.') >= 0 || (!option && !section(below)))
             e = unknown_key(load, node, path);
         else if (option)
             e = set_node(load, option, node);
@@ -260,8 +280,7 @@ static enum err load_key_file(struct load *load)
     if (e)
         return fault_field(load->reterr, ERR_CONFIG, "api_key_file",
                            "api_key_file: %s; name a file that holds one key", found.text);
-    if (str_ends(key, STR("\n"))) key.len--;
-    if (str_ends(key, STR("\r"))) key.len--;
+    key = option_line(key);
     const char *refused = option_secret_check(key);
     if (refused)
         return fault_field(load->reterr, ERR_CONFIG, "api_key_file",
@@ -307,6 +326,8 @@ static enum err load_model(struct load *load)
                            place_named(c, STR("model.provider")).text);
     if (!scripted && c->script.len)
         warn(load, STR("script is set and not used; set model.provider to scripted to play it"));
+    if (!scripted && c->script_log.len)
+        warn(load, STR("script_log is set and not used; only the scripted model writes it"));
     return OK;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Configuration: one table of options (option.c) makes the YAML keys, the environment names, the
- * flags, the checks, the help and docs/CONFIGURATION.md.
+ * flags, the checks, the help and docs/CONFIGURATION.md; lists of records (record.c) stand in the
+ * file alone.
  *
  * Later wins: default, file, environment, flag. Every value given is checked, also one that a later
  * source replaces. Values live in the arena given to config_load; a str in struct config is
- * NUL-terminated, and empty when the option is not set.
+ * NUL-terminated, and empty when the option is not set. Nothing changes after config_load: readable
+ * from any thread.
  */
 #ifndef APP_CONFIG_H
 #define APP_CONFIG_H
@@ -13,7 +15,7 @@
 #include "agent/agent.h"
 #include "app/host.h"
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/json.h"
 #include "base/log.h"
 
 struct strs {
@@ -35,11 +37,72 @@ enum config_provider { PROVIDER_DEMO, PROVIDER_SCRIPTED };
 
 enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_FLAG };
 
-/* What was written for an option, and where; a scalar is one item, an unset one none. */
+/* What was written for an option, and where; a scalar is one item, an unset one none, a map its
+ * names and values in turn. */
 struct config_value {
     enum config_source source;
     uint32_t line; /* of CONFIG_FILE */
     struct strs items;
+};
+
+/* agents.assistant */
+struct config_agent {
+    str prompt;
+    struct strs tools; /* names of tools or packs, or patterns; "*" is all */
+    enum plan_mode plan;
+    enum busy busy; /* what happens to a message on a busy thread */
+    bool ask_user;
+    uint32_t max_rounds;
+    str locale; /* "zh-CN" or "en"; empty: the language of the person's message */
+    struct strs starters;
+    uint64_t tokens_max;  /* of a run; 0 = no limit */
+    uint32_t minutes_max; /* likewise */
+    struct policy policy;
+};
+
+/* A header to send along. */
+struct config_header {
+    str name, value;
+    str file; /* that the value was read from; empty if it stands in the configuration */
+};
+struct config_headers {
+    const struct config_header *items;
+    size_t count;
+};
+
+/* One item of `tools`. Its schema is not compiled yet: agents_tool_schema does that. */
+struct config_http_tool {
+    uint32_t line;
+    str name, url, description;
+    const struct json *schema; /* an object; its `raw` is the text, on one line */
+    bool write, idempotent;
+    enum tool_risk risk; /* of a write */
+    uint32_t timeout_s;
+    struct config_headers headers;
+};
+struct config_http_tools {
+    const struct config_http_tool *items;
+    size_t count;
+};
+
+/* event, bit, name on the wire */
+#define CONFIG_EVENTS(X)                     \
+    X(EVENT_OPENED, 1, "interaction.opened") \
+    X(EVENT_RESOLVED, 2, "interaction.resolved")
+#define CONFIG_EVENT_ENUM(event, bit, name) event = bit,
+enum config_event { CONFIG_EVENTS(CONFIG_EVENT_ENUM) };
+#undef CONFIG_EVENT_ENUM
+
+/* One item of `webhooks`. */
+struct config_webhook {
+    uint32_t line;
+    str url;
+    str secret_file, secret;
+    unsigned events; /* bits */
+};
+struct config_webhooks {
+    const struct config_webhook *items;
+    size_t count;
 };
 
 struct config {
@@ -53,14 +116,17 @@ struct config {
     struct config_log log;
     str secret_file;
     str script; /* of PROVIDER_SCRIPTED, and then never empty */
+    str script_log;
+    struct config_agent agent;
     enum config_provider model_provider;
-    enum busy busy; /* what happens to a message on a busy thread */
     struct strs auth_cors;
     struct strs auth_hosts;
     uint64_t body_bytes_max;
     uint64_t upload_bytes_max;
     uint32_t connections_max;
     uint32_t rate_max; /* requests per key and second; 0 = no limit */
+    struct config_http_tools http_tools;
+    struct config_webhooks webhooks;
 
     struct strs warnings;        /* for the log, one line each */
     struct config_value *values; /* one per row of the option table */
@@ -85,8 +151,8 @@ struct nearest;
 int config_flag(str flag); /* the option of "limits-body" (without --), or -1 */
 void config_offer_flags(struct nearest *n);
 
-/* The effective configuration as YAML that can be read back, the source of each value behind it.
- * Secrets stand in comments, hidden. */
+/* The effective configuration as YAML that can be read back, the source of each value behind it; at
+ * most CONFIG_PRINT_BYTES_MAX. Secrets stand in comments, hidden. */
 void config_print(const struct config *config, struct buf *out);
 
 enum lang { LANG_EN, LANG_ZH, LANG_COUNT };

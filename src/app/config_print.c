@@ -1,56 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What can be said about the configuration: the effective one as YAML, the options part of --help,
- * and docs/CONFIGURATION.md. Everything comes from the option table.
+ * and docs/CONFIGURATION.md. Everything comes from the option table and the tables of records.
  *
  * Invariant: a secret's text is never printed.
  */
 #include "app/config.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "app/option.h"
-
-/* A plain scalar where that is surely read back as the same text, else double quotes. */
-static bool plain_scalar(str text)
-{
-    static const str safe = STR("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./"
-                                "_:-");
-    for (size_t i = 0; i < text.len; i++)
-        if (str_find_char(safe, text.p[i]) < 0) return false;
-    return text.len && !memchr(":-_", text.p[0], 3) && !str_ends(text, STR(":")) &&
-           !str_eq(text, STR("null"));
-}
-
-static void print_scalar(struct buf *out, str text)
-{
-    if (plain_scalar(text)) {
-        buf_append(out, text);
-        return;
-    }
-    buf_char(out, '"');
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.p[i] == '"' || text.p[i] == '\\') buf_char(out, '\\');
-        buf_char(out, text.p[i]);
-    }
-    buf_char(out, '"');
-}
+#include "app/record.h"
+#include "app/yaml.h"
 
 static void print_value(struct buf *out, const struct option *option, struct strs items)
 {
-    bool list = option_form(option->type)->list;
+    static const str marks[][2] = {
+        [SHAPE_ONE] = {STR(""), STR("")},
+        [SHAPE_LIST] = {STR("["), STR("]")},
+        [SHAPE_MAP] = {STR("{"), STR("}")},
+    };
+    enum option_shape shape = option_form(option->type)->shape;
     if (option->type == SECRET && items.count) {
         buf_append(out, STR("(hidden)"));
         return;
     }
-    if (!list && items.count == 0) buf_append(out, STR("\"\""));
-    if (list) buf_char(out, '[');
+    if (shape == SHAPE_ONE && items.count == 0) buf_append(out, STR("\"\""));
+    buf_append(out, marks[shape][0]);
     for (size_t i = 0; i < items.count; i++) {
-        if (i) buf_append(out, STR(", "));
-        print_scalar(out, items.items[i]);
+        bool value = shape == SHAPE_MAP && i % 2;
+        if (i) buf_append(out, value ? STR(": ") : STR(", "));
+        yaml_write(out, items.items[i]);
     }
-    if (list) buf_char(out, ']');
+    buf_append(out, marks[shape][1]);
 }
 
 /* The lines of the sections that `head` ("agents.assistant." or empty) is in and `open` was not;
@@ -82,6 +64,7 @@ void config_print(const struct config *config, struct buf *out)
         print_value(out, option, value->items);
         buf_printf(out, "  # %s\n", option_place(config, option, value).text);
     }
+    record_print(config, out);
 }
 
 void config_help(struct buf *out, enum lang lang)
@@ -145,7 +128,8 @@ void config_markdown(struct buf *out)
     buf_append(
         out,
         STR("# Configuration\n\n"
-            "<!-- Made by scripts/gen-docs from the option table in src/app/option.c. -->\n\n"
+            "<!-- Made by scripts/gen-docs from the tables in src/app/option.c and record.c. "
+            "-->\n\n"
             "Everything has a default; Fermata runs without any of this. A value comes from, the\n"
             "later one winning:\n\n"
             "1. the default;\n"
@@ -154,10 +138,10 @@ void config_markdown(struct buf *out)
             "3. the environment; an empty variable counts as not set;\n"
             "4. a flag, which every command takes.\n\n"
             "Dots in a key are levels in the file: `limits.body` is `body` below `limits`. A list\n"
-            "is a YAML sequence in the file, and separated by commas elsewhere. Paths are "
-            "relative\n"
-            "to the working directory. An unknown key or flag is an error; an unknown `FERMATA_`\n"
-            "variable is a warning. `fermata check` shows every value and where it came from.\n\n"
+            "is a YAML sequence in the file, and separated by commas elsewhere. A map is a YAML\n"
+            "map in the file, and written `a=b,c=d` elsewhere. Paths are relative to the working\n"
+            "directory. An unknown key or flag is an error; an unknown `FERMATA_` variable is a\n"
+            "warning. `fermata check` shows every value and where it came from.\n\n"
             "## Options\n\n"));
     markdown_options(out);
     buf_append(out, STR("\n## Values\n\n"));
@@ -167,7 +151,16 @@ void config_markdown(struct buf *out)
     buf_append(out,
                STR("\n`api_key` and `api_key_file` are two ways to give one thing; setting both "
                    "is an error.\n"
-                   "\n## The file\n\nAll keys with their defaults:\n\n```yaml\n"));
+                   "A policy names tools; a `*` at the end of a name stands for anything. An exact "
+                   "name counts before a\n"
+                   "pattern, a longer pattern before a shorter one, and what an operator sets at "
+                   "run time before the file.\n"
+                   "\n## Lists in the file\n\nThese stand in the file alone.\n"));
+    record_markdown(out);
+    buf_append(out, STR("\nA schema is any YAML; a plain `true`, `false`, `null` or number is that "
+                        "in JSON, and all else a string.\n"
+                        "Values of headers and secrets are never shown.\n"
+                        "\n## The file\n\nAll keys with their defaults:\n\n```yaml\n"));
     markdown_defaults(out);
     buf_append(out, STR("```\n"));
 }

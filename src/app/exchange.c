@@ -9,6 +9,7 @@
 #include "app/say.h"
 #include "app/server.h"
 #include "base/log.h"
+#include "net/problem.h"
 
 struct arena *exchange_arena(struct exchange *x)
 {
@@ -33,6 +34,12 @@ void exchange_json(struct exchange *x, int status, str body)
 void exchange_empty(struct exchange *x)
 {
     http_answer(x->request, &(struct http_answer){.status = 204});
+}
+
+void exchange_problem(struct exchange *x, int status, str body)
+{
+    http_answer(x->request, &(struct http_answer){
+                                .status = status, .content_type = PROBLEM_TYPE, .body = body});
 }
 
 void exchange_error(struct exchange *x, enum err e, const struct fault *why)

@@ -39,6 +39,7 @@ void exchange_json(struct exchange *x, int status, str body);
 void exchange_json_with(struct exchange *x, int status, str body, const struct http_field *fields,
                         size_t field_count);
 void exchange_empty(struct exchange *x); /* 204 */
+void exchange_problem(struct exchange *x, int status, str body); /* a document that is written */
 void exchange_error(struct exchange *x, enum err e, const struct fault *why);
 
 /* The text of a required string member of the body, of 1 to len_max bytes. */

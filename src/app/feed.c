@@ -13,8 +13,8 @@
  * one more, mostly empty, by the writing thread. That one puts the reader at the log's end: it gets
  * what is growing at the moment (start, one delta) and follows. WAITING is entered the same way.
  *
- * All who follow have seen the start of what grows. So a fact that ends a message is appended warm
- * if that message is the one that grows, and cold (made-up previews first) if it is not, which is
+ * All who follow have seen the start of what grows. So a fact that ends a message or a call is
+ * appended warm if that is one that grows, and cold (made-up previews first) if it is not, which is
  * right for everybody.
  *
  * `marks` remembers where facts end in the log, so that a reader that fell behind the log can be
@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "agent/run.h"
+#include "agent/speech.h"
 #include "app/server.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -54,6 +55,8 @@ struct feed {
     char *thread_id;                        /* on the wire */
     char growing[ID_CLIENT_BYTES_MAX + 1];  /* message whose start everybody here has seen */
     char thinking[ID_CLIENT_BYTES_MAX + 1]; /* message whose reasoning everybody has seen */
+    char caller[ID_CLIENT_BYTES_MAX + 1];   /* message that makes the calls below */
+    struct buf calling; /* ids of calls whose start everybody has seen, a line end behind each */
     size_t readers;
     struct mark marks[FEED_MARKS_MAX]; /* a ring */
     size_t mark_count;
@@ -98,17 +101,33 @@ static void feed_frame(struct feed *feed)
     buf_clear(&feed->frame);
 }
 
+static bool is_calling(const struct feed *feed, str call_id)
+{
+    str rest = buf_str(&feed->calling);
+    while (rest.len)
+        if (str_eq(str_split(&rest, '\n'), call_id)) return true;
+    return false;
+}
+
+static void note_call(struct feed *feed, str call_id)
+{
+    if (is_calling(feed, call_id)) return;
+    buf_append(&feed->calling, call_id);
+    buf_append(&feed->calling, STR("\n"));
+}
+
 /* Does this fact end what everybody here has seen growing? Then it does so no longer. */
 static bool seen_growing(struct feed *feed, const struct fact *fact)
 {
-    struct arena arena;
+    AUTO(arena_done) struct arena arena;
     arena_init(&arena);
+    str ends = native_ends(&arena, fact);
+    if (!ends.len) return false;
+    if (strcmp(fact->type, "tool.call") == 0) return is_calling(feed, ends);
     bool text = strcmp(fact->type, "text.message.end") == 0;
     char *growing = text ? feed->growing : feed->thinking;
-    str ends = native_ends_message(&arena, fact);
-    bool seen = ends.len && str_eq(ends, str_c(growing));
+    bool seen = str_eq(ends, str_c(growing));
     if (seen) growing[0] = '\0';
-    arena_done(&arena);
     return seen;
 }
 
@@ -137,7 +156,15 @@ static void on_preview(void *arg, const struct preview *preview)
     struct feed *feed = arg;
     if (preview->kind == PREVIEW_MESSAGE_START) note(feed->growing, preview->message_id);
     if (preview->kind == PREVIEW_REASONING) note(feed->thinking, preview->message_id);
-    if (preview->kind == PREVIEW_DISCARD) feed->growing[0] = feed->thinking[0] = '\0';
+    if (preview->kind == PREVIEW_CALL_START) {
+        if (!str_eq(preview->message_id, str_c(feed->caller))) buf_clear(&feed->calling);
+        note(feed->caller, preview->message_id);
+        note_call(feed, preview->call_id);
+    }
+    if (preview->kind == PREVIEW_DISCARD) {
+        feed->growing[0] = feed->thinking[0] = '\0';
+        buf_clear(&feed->calling);
+    }
     native_preview(&feed->frame, str_c(feed->thread_id), preview);
     feed_frame(feed);
 }
@@ -162,6 +189,7 @@ static struct feed *feed_get(struct feeds *feeds, int64_t thread, str thread_id)
     feed->thread_id = copy(thread_id);
     feed->log = sse_log_new(feeds->server->loop, SSE_LOG_BYTES_MAX);
     buf_init(&feed->frame, FEED_FRAME_BYTES_MAX);
+    buf_init(&feed->calling, CALLS_TURN_MAX * (ID_CLIENT_BYTES_MAX + 1));
     feed->follower.ops = &follower_ops;
     feed->follower.arg = feed;
     if (map_put(&feeds->feeds, thread_key(&thread), feed)) abort(); /* bounded by connections */
@@ -176,6 +204,7 @@ static void feed_free(struct feed *feed)
     map_remove(&feed->feeds->feeds, thread_key(&feed->thread));
     sse_log_free(feed->log);
     buf_done(&feed->frame);
+    buf_done(&feed->calling);
     free(feed->thread_id);
     free(feed);
 }
@@ -275,33 +304,53 @@ static void on_drain(void *arg)
 static const struct sse_ops reader_ops = {
     .on_lag = on_lag, .on_drain = on_drain, .on_close = on_close};
 
-/* What is growing now: a client resets a message on start, so this may come again. */
-static void send_growing(struct reader *reader)
+static void put_growing_call(struct feed *feed, const struct speech *speech, size_t index)
 {
-    struct feed *feed = reader->feed;
-    struct partial partial;
-    if (!runs_partial(feed->feeds->server->runs, feed->thread, &partial)) return;
-    struct preview preview = {.run_id = partial.run_id,
-                              .message_id = partial.message_id,
+    struct preview preview;
+    str args, thread_id = str_c(feed->thread_id);
+    speech_call(speech, index, &preview, &args);
+    preview.at = clock_wall(&clock_system);
+    native_preview(&feed->frame, thread_id, &preview);
+    preview.kind = PREVIEW_CALL_ARGS;
+    preview.delta = args;
+    if (args.len) native_preview(&feed->frame, thread_id, &preview);
+    note(feed->caller, preview.message_id);
+    note_call(feed, preview.call_id);
+}
+
+static void put_growing_text(struct feed *feed, const struct speech *speech)
+{
+    str thread_id = str_c(feed->thread_id), message_id = str_c(speech->message_id);
+    struct preview preview = {.run_id = str_c(speech->run_id),
+                              .message_id = message_id,
                               .at = clock_wall(&clock_system)};
-    str thread_id = str_c(feed->thread_id);
-    if (partial.reasoning.len) {
+    if (speech->reasoning.len) {
         preview.kind = PREVIEW_REASONING;
-        preview.delta = partial.reasoning;
+        preview.delta = buf_str(&speech->reasoning);
         native_preview(&feed->frame, thread_id, &preview);
-        note(feed->thinking, partial.message_id);
+        note(feed->thinking, message_id);
     }
-    if (partial.text.len) {
+    if (speech->text.len) {
         preview.kind = PREVIEW_MESSAGE_START;
         native_preview(&feed->frame, thread_id, &preview);
         preview.kind = PREVIEW_TEXT;
-        preview.delta = partial.text;
+        preview.delta = buf_str(&speech->text);
         native_preview(&feed->frame, thread_id, &preview);
 #ifdef FERMATA_PLANT_DOUBLE_DELTA /* a bug that tests/fault/cuts.test.mjs has to find */
         native_preview(&feed->frame, thread_id, &preview);
 #endif
-        note(feed->growing, partial.message_id);
+        note(feed->growing, message_id);
     }
+}
+
+/* What is growing now: a client resets a message on start, so this may come again. */
+static void send_growing(struct reader *reader)
+{
+    struct feed *feed = reader->feed;
+    const struct speech *speech = runs_speech(feed->feeds->server->runs, feed->thread);
+    if (!speech) return;
+    put_growing_text(feed, speech);
+    for (size_t i = 0; i < speech->call_count; i++) put_growing_call(feed, speech, i);
     if (feed->frame.len && !feed->frame.full) (void)sse_send(reader->stream, buf_str(&feed->frame));
     buf_clear(&feed->frame);
 }

@@ -8,6 +8,7 @@
 #include "app/handlers.h"
 #include "app/query.h"
 #include "app/server.h"
+#include "app/settle.h"
 #include "base/id.h"
 #include "base/limits.h"
 #include "store/store.h"
@@ -24,6 +25,7 @@ struct history {
     msec before_time;           /* if before is a date; else -1 */
     struct thread thread;
     struct message_list list;
+    struct interaction_list open;
 };
 
 static enum err history_run(struct job *job, struct db *db)
@@ -37,7 +39,8 @@ static enum err history_run(struct job *job, struct db *db)
     int64_t after = h->has_after && !h->after ? -1 : (int64_t)h->after;
     if (h->before_time >= 0) e = message_place(db, h->thread.id, h->before_time, &before);
     if (e) return e;
-    return message_page(db, arena, h->thread.id, before, after, h->limit, &h->list);
+    e = message_page(db, arena, h->thread.id, before, after, h->limit, &h->list);
+    return e ? e : interactions_of_thread(db, arena, h->thread.id, &h->open);
 }
 
 static void history_done(struct job *job, enum err e)
@@ -70,7 +73,8 @@ static void history_done(struct job *job, enum err e)
         json_number_i64(&w, h->list.count ? h->list.messages[0].seq : h->thread.last_seq + 1);
     }
     json_key(&w, STR("openInteractions"));
-    json_raw(&w, STR("[]"));
+    json_raw(&w, interactions_json(exchange_arena(h->x), h->open.rows, h->open.count,
+                                   h->x->who.user));
     json_key(&w, STR("seq"));
     json_number_i64(&w, h->thread.last_seq);
     json_object_end(&w);

@@ -6,34 +6,15 @@
 #include <string.h>
 
 #include "agent/begin.h"
-#include "app/change.h"
-#include "app/feed.h"
 #include "app/handlers.h"
+#include "app/plain_message.h"
 #include "app/query.h"
 #include "app/run_input.h"
 #include "app/say.h"
 #include "app/server.h"
+#include "app/thread_change.h"
 #include "base/limits.h"
 #include "base/map.h"
-
-/* What a change of a thread tells the loop once it is committed. */
-struct thread_change {
-    struct change change;
-    struct thread thread;
-    struct fact *facts;
-    size_t fact_count;
-    bool wake, cancel, created;
-};
-
-static void tell(struct change *change)
-{
-    struct thread_change *tc = (struct thread_change *)(void *)change;
-    struct server *server = change->x->server;
-    if (tc->created) feeds_created(server->feeds, &tc->thread);
-    bus_facts(server->bus, tc->thread.id, tc->facts, tc->fact_count);
-    if (tc->cancel) runs_cancel(server->runs, tc->thread.id);
-    if (tc->wake) runs_wake(server->runs, tc->thread.id);
-}
 
 static str new_id(struct arena *arena, const char *prefix)
 {
@@ -50,7 +31,18 @@ struct post_run {
     bool own_run_id; /* the client gave none: nothing to repeat */
     str run_id, task_id, thread_id;
     unsigned char hash[HASH_BYTES];
+    struct plain_message plain; /* its new messages */
+    uint32_t max_rounds;        /* of the agent, when the request came; its settings may change */
+    str locale;                 /* likewise */
     bool queue_full;
+};
+
+/* What the 202 says of it. */
+struct told {
+    str run_id, task_id;
+    int64_t seq;
+    str answered; /* JSON list; empty: it was no answer */
+    bool queued;  /* behind something that a person decides, or a model that is tried again */
 };
 
 /* The same runId: the same answer, or a refusal. ERR_NOT_FOUND: it is new. */
@@ -70,15 +62,6 @@ static enum err repeated(struct post_run *post, struct db *db)
     return OK;
 }
 
-/* {"run_id","task_id", ...what the client may say} */
-static str with_run(struct arena *arena, str metadata, const struct post_run *post)
-{
-    bool more = metadata.len > 2; /* not just {} */
-    return arena_printf(arena, "{\"run_id\":\"%.*s\",\"task_id\":\"%.*s\"%s%.*s",
-                        STR_ARG(post->run_id), STR_ARG(post->task_id), more ? "," : "",
-                        STR_ARG(str_drop(metadata, 1)));
-}
-
 /* The ids of messages that wait on the thread, and whether one more may. */
 static enum err look_at_queue(struct post_run *post, struct db *db, struct map *seen)
 {
@@ -89,7 +72,7 @@ static enum err look_at_queue(struct post_run *post, struct db *db, struct map *
     for (size_t i = 0; !e && i < queue.count; i++) {
         struct message *messages = NULL;
         size_t count = 0;
-        bytes += queue.runs[i].queued.len + queue.runs[i].input.len;
+        bytes += queue.runs[i].queued.len + queue.runs[i].input_bytes;
         e = queued_parse(arena, queue.runs[i].queued, &messages, &count);
         for (size_t j = 0; !e && j < count; j++) e = map_put(seen, messages[j].id, post);
     }
@@ -131,7 +114,6 @@ static enum err new_messages(struct post_run *post, struct db *db, struct messag
         if (!message.id.len) message.id = new_id(arena, "msg_");
         message.run_id = post->run_id;
         message.created = change->now;
-        message.metadata = with_run(arena, message.metadata, post);
         messages[count++] = message;
         e = map_put(&seen, message.id, post);
     }
@@ -163,17 +145,22 @@ static enum err find_or_add_thread(struct post_run *post, struct db *db)
     return thread_add(db, thread);
 }
 
-static str answer_json(struct post_run *post, int64_t seq)
+static str answer_json(struct post_run *post, const struct told *told)
 {
     struct change *change = &post->tc.change;
+    struct arena *arena = change_arena(change);
     str prefix = change->x->server->config->public_url.prefix;
+    str more = STR_EMPTY;
+    if (told->answered.len)
+        more = arena_printf(arena, ",\"answered\":%.*s", STR_ARG(told->answered));
     return arena_printf(
-        change_arena(change),
+        arena,
         "{\"taskId\":\"%.*s\",\"threadId\":\"%.*s\",\"runId\":\"%.*s\",\"created\":%s,\"seq\":%lld,"
-        "\"eventsUrl\":\"%.*s/api/v1/agent/runs/%.*s/events?after=%lld\"}",
-        STR_ARG(post->task_id), STR_ARG(post->thread_id), STR_ARG(post->run_id),
-        post->tc.created ? "true" : "false", (long long)seq, STR_ARG(prefix),
-        STR_ARG(post->thread_id), (long long)seq);
+        "\"eventsUrl\":\"%.*s/api/v1/agent/runs/%.*s/events?after=%lld\"%.*s%s}",
+        STR_ARG(told->task_id), STR_ARG(post->thread_id), STR_ARG(told->run_id),
+        post->tc.created ? "true" : "false", (long long)told->seq, STR_ARG(prefix),
+        STR_ARG(post->thread_id), (long long)told->seq, STR_ARG(more),
+        told->queued ? ",\"queued\":true" : "");
 }
 
 /* The thread is busy: the message waits its turn, as fact run.queued. */
@@ -214,27 +201,34 @@ static enum err enqueue(struct post_run *post, struct db *db, struct run *run,
                           .data = arena_str(arena, buf_str(&data))};
     buf_done(&row);
     buf_done(&data);
-    post->tc.facts = fact;
-    post->tc.fact_count = 1;
-    return facts_append(db, run->thread, fact, 1, change->now);
+    e = facts_append(db, run->thread, fact, 1, change->now);
+    if (!e) thread_change_facts(&post->tc, fact, 1);
+    return e;
 }
 
 static enum err begin_now(struct post_run *post, struct db *db, struct run *run,
                           const struct message *messages, size_t count)
 {
     struct change *change = &post->tc.change;
-    struct server *server = change->x->server;
-    struct begin begin = {&server->agent, server->epoch, change->x->who.user, post->thread_id,
-                          change->now};
     struct begun begun;
+    struct begin begin = {.max_rounds = post->max_rounds,
+                          .locale = post->locale,
+                          .epoch = change->x->server->saver.epoch,
+                          .owner = change->x->who.user,
+                          .thread_id = post->thread_id,
+                          .now = change->now};
     run->status = RUN_RUNNING;
     enum err e = run_add(db, run);
     if (!e) e = run_begin(db, change_arena(change), &begin, run, messages, count, &begun);
     if (e) return e;
-    post->tc.facts = begun.facts;
-    post->tc.fact_count = begun.fact_count;
+    thread_change_facts(&post->tc, begun.facts, begun.fact_count);
     post->tc.wake = true;
     return OK;
+}
+
+static enum err queue_full(struct change *change)
+{
+    return fault(&change->why, ERR_RATE_LIMITED, "too many messages wait on this thread");
 }
 
 /* Somebody is at work on the thread: what the agent's policy says. */
@@ -245,31 +239,22 @@ static enum err begin_busy(struct post_run *post, struct db *db, struct run *cur
     enum busy policy = change->x->server->agent.busy;
     if (policy == BUSY_REJECT && current->status != RUN_QUEUED)
         return fault(&change->why, ERR_BUSY, "a run is under way on this thread");
-    if (post->queue_full)
-        return fault(&change->why, ERR_RATE_LIMITED, "too many messages wait on this thread");
+    if (post->queue_full) return queue_full(change);
     enum err e = enqueue(post, db, run, messages, count);
     if (e || policy != BUSY_INTERRUPT || current->status != RUN_RUNNING) return e;
-    current->status = RUN_CANCELLING;
+    struct stepped stepped;
     post->tc.cancel = true;
-    return run_update(db, current);
+    return run_cancel(db, change_arena(change), &change->x->server->saver, current->thread, current,
+                      change->now, post->plain.settle.random, &stepped);
 }
 
-static enum err post_apply(struct change *change, struct db *db)
+/* The message is a run of its own: now, or when its turn comes. */
+static enum err begin(struct post_run *post, struct db *db, struct plain_message *plain,
+                      bool follows, int64_t seq)
 {
-    struct post_run *post = (struct post_run *)(void *)change;
+    struct change *change = &post->tc.change;
     struct server *server = change->x->server;
-    post->tc.wake = post->tc.cancel = false;
-    enum err e = find_or_add_thread(post, db);
-    if (e) return e;
-    change->thread = post->tc.thread.id;
-    e = repeated(post, db);
-    if (e != ERR_NOT_FOUND) return e;
-    struct message *messages = NULL;
-    size_t count = 0;
-    e = new_messages(post, db, &messages, &count);
-    if (e) return e;
-
-    int64_t seq = post->tc.thread.last_seq;
+    struct message *messages = plain->messages;
     struct run current, run = {.thread = post->tc.thread.id,
                                .run_id = post->run_id,
                                .agent = server->agent.name,
@@ -278,28 +263,92 @@ static enum err post_apply(struct change *change, struct db *db)
                                .input = post->input.leg,
                                .start_seq = seq,
                                .created = change->now};
-    e = run_current(db, change_arena(change), run.thread, &current);
+    for (size_t i = 0; i < plain->count; i++)
+        messages[i].metadata = metadata_with_run(change_arena(change), messages[i].metadata,
+                                                 post->run_id, post->task_id, STR_EMPTY);
+    if (follows && post->queue_full) return queue_full(change);
+    if (follows) return enqueue(post, db, &run, messages, plain->count);
+    enum err e = run_current(db, change_arena(change), run.thread, &current);
     bool idle = e == ERR_NOT_FOUND;
     if (idle)
         e = run_next(db, change_arena(change), run.thread, &current); /* others wait already */
     if (e == ERR_NOT_FOUND)
-        e = begin_now(post, db, &run, messages, count);
+        e = begin_now(post, db, &run, messages, plain->count);
     else if (!e)
-        e = begin_busy(post, db, &current, &run, messages, count);
+        e = begin_busy(post, db, &current, &run, messages, plain->count);
     if (idle) post->tc.wake = true; /* also if those who wait were left behind by a failure */
+    return e;
+}
+
+/* New messages of the request; without one the change is a refusal, which is committed if it left a
+ * note. */
+static enum err find_messages(struct post_run *post, struct db *db, bool *ret_refused)
+{
+    struct change *change = &post->tc.change;
+    struct plain_message *plain = &post->plain;
+    bool noted = false;
+    *ret_refused = false;
+    enum err e = OK;
+    if (!post->tc.created && post->input.claim_count)
+        e = plain_claims(&post->tc, db, plain, post->input.claims, post->input.claim_count, &noted);
+    if (e) return e;
+    e = new_messages(post, db, &plain->messages, &plain->count);
+    if (e != ERR_INVALID_FIELD || !noted) return e;
+    change_refuse(change, e, &change->why, STR_EMPTY, STR_EMPTY);
+    *ret_refused = true;
+    return OK;
+}
+
+static enum err post_apply(struct change *change, struct db *db)
+{
+    struct post_run *post = (struct post_run *)(void *)change;
+    struct plain_taken taken;
+    bool refused;
+    thread_change_reset(&post->tc);
+    post->plain.settle.now = change->now;
+    enum err e = find_or_add_thread(post, db);
+    if (e) return e;
+    change->thread = post->tc.thread.id;
+    e = repeated(post, db);
+    if (e != ERR_NOT_FOUND) return e;
+    e = find_messages(post, db, &refused);
+    if (e || refused) return e;
+
+    int64_t seq = post->tc.thread.last_seq;
+    e = plain_message(&post->tc, db, &post->plain, &taken);
+    if (e || taken.fate == PLAIN_REFUSED) return e;
+    bool follows = taken.fate == PLAIN_FOLLOWS, answer = taken.fate == PLAIN_ANSWER;
+    if (!answer) e = begin(post, db, &post->plain, follows, seq);
     if (e) return e;
 
+    struct told told = {.run_id = answer ? taken.run_id : post->run_id,
+                        .task_id = answer ? taken.task_id : post->task_id,
+                        .seq = seq,
+                        .answered = taken.answered,
+                        .queued = follows};
     change->status = 202;
-    change->body = answer_json(post, seq);
+    change->body = answer_json(post, &told);
     struct accepted accepted = {.answer = change->body};
     memcpy(accepted.hash, post->hash, HASH_BYTES);
-    return accepted_add(db, run.thread, run.run_id, &accepted, change->now);
+    return accepted_add(db, post->tc.thread.id, post->run_id, &accepted, change->now);
 }
 
 static bool wants_stream(const struct exchange *x)
 {
     static const char *const types[] = {"text/event-stream", NULL};
     return query_accepts(x, types);
+}
+
+static void prepare_plain(struct post_run *post, const struct exchange *x)
+{
+    struct settle *settle = &post->plain.settle;
+    *settle = (struct settle){.saver = &x->server->saver,
+                              .user = x->who.user,
+                              .roles = x->who.roles,
+                              .via = STR("message")};
+    memcpy(settle->hash, post->hash, HASH_BYTES);
+    crypto_random(settle->random, sizeof settle->random);
+    crypto_random(post->plain.expire_random, sizeof post->plain.expire_random);
 }
 
 void handle_run_post(struct exchange *x)
@@ -322,9 +371,12 @@ void handle_run_post(struct exchange *x)
     post->thread_id = post->input.thread_id.len ? post->input.thread_id : new_id(arena, "thr_");
     post->run_id = post->own_run_id ? new_id(arena, "run_") : post->input.run_id;
     post->task_id = new_id(arena, "task_");
+    post->max_rounds = x->server->agent.max_rounds;
+    post->locale = x->server->agent.locale;
     crypto_sha256(x->request->body, post->hash);
+    prepare_plain(post, x);
     post->tc.change.apply = post_apply;
-    post->tc.change.after = tell;
+    post->tc.change.after = thread_change_tell;
     change_start(&post->tc.change, x);
 }
 
@@ -334,15 +386,8 @@ struct cancel_run {
     struct thread_change tc;
     str run_id;
     bool queue;
+    unsigned char random[ID_RANDOM_BYTES];
 };
-
-static str finished_cancelled(struct arena *arena)
-{
-    (void)arena;
-    return STR(
-        "{\"outcome\":\"cancelled\",\"usage\":{\"inputTokens\":0,\"outputTokens\":0,\"cost\":0,"
-        "\"currency\":\"USD\"}}");
-}
 
 /* A queued run that will never start. */
 static enum err drop_queued(struct thread_change *tc, struct db *db, struct run *run)
@@ -353,14 +398,33 @@ static enum err drop_queued(struct thread_change *tc, struct db *db, struct run 
     run->queued = STR_EMPTY;
     enum err e = run_update(db, run);
     if (e) return e;
-    struct fact *facts = arena_array(arena, tc->fact_count + 1, sizeof *facts);
-    for (size_t i = 0; i < tc->fact_count; i++) facts[i] = tc->facts[i];
-    facts[tc->fact_count] = (struct fact){.type = "run.finished",
-                                          .run_id = run->run_id,
-                                          .at = tc->change.now,
-                                          .data = finished_cancelled(arena)};
-    tc->facts = facts;
-    return facts_append(db, run->thread, &facts[tc->fact_count++], 1, tc->change.now);
+    struct fact fact = {
+        .type = FACT_RUN_FINISHED,
+        .run_id = run->run_id,
+        .at = tc->change.now,
+        .data = fact_run_finished(arena, &(struct run_finished){.outcome = "cancelled"}),
+    };
+    e = facts_append(db, run->thread, &fact, 1, tc->change.now);
+    if (!e) thread_change_facts(tc, &fact, 1);
+    return e;
+}
+
+/* A run that waits ends here and now; one that is worked on is told. */
+static enum err cancel_current(struct cancel_run *cancel, struct db *db, struct run *current)
+{
+    struct thread_change *tc = &cancel->tc;
+    struct change *change = &tc->change;
+    struct stepped stepped;
+    if (current->status == RUN_CANCELLING) { /* asked again: look after it again */
+        tc->cancel = true;
+        return OK;
+    }
+    enum err e = run_cancel(db, change_arena(change), &change->x->server->saver, tc->thread.id,
+                            current, change->now, cancel->random, &stepped);
+    if (e) return e;
+    tc->cancel = current->status == RUN_CANCELLING;
+    thread_change_stepped(tc, &stepped);
+    return OK;
 }
 
 static enum err cancel_apply(struct change *change, struct db *db)
@@ -368,8 +432,7 @@ static enum err cancel_apply(struct change *change, struct db *db)
     struct cancel_run *cancel = (struct cancel_run *)(void *)change;
     struct thread_change *tc = &cancel->tc;
     struct arena *arena = change_arena(change);
-    tc->fact_count = 0;
-    tc->cancel = false;
+    thread_change_reset(tc);
     enum err e = thread_find(db, arena, change->x->who.user, change->x->params[0], &tc->thread);
     if (e) return e;
     struct run current = {0};
@@ -392,11 +455,7 @@ static enum err cancel_apply(struct change *change, struct db *db)
         arena_printf(arena, "{\"threadId\":\"%.*s\",\"runId\":\"%.*s\",\"status\":\"%s\"}",
                      STR_ARG(tc->thread.thread_id), STR_ARG(current.run_id),
                      none ? "cancelled" : "cancelling");
-    if (none) return OK;
-    tc->cancel = true;
-    if (current.status == RUN_CANCELLING) return OK; /* asked again: look after it again */
-    current.status = RUN_CANCELLING;
-    return run_update(db, &current);
+    return none ? OK : cancel_current(cancel, db, &current);
 }
 
 void handle_run_cancel(struct exchange *x)
@@ -417,8 +476,9 @@ void handle_run_cancel(struct exchange *x)
     }
     cancel->run_id = json_text(run_id);
     cancel->queue = queue && queue->type == JSON_TRUE;
+    crypto_random(cancel->random, sizeof cancel->random);
     cancel->tc.change.apply = cancel_apply;
-    cancel->tc.change.after = tell;
+    cancel->tc.change.after = thread_change_tell;
     change_start(&cancel->tc.change, x);
 }
 
@@ -433,7 +493,7 @@ static enum err drop_apply(struct change *change, struct db *db)
 {
     struct drop *drop = (struct drop *)(void *)change;
     struct arena *arena = change_arena(change);
-    drop->tc.fact_count = 0;
+    thread_change_reset(&drop->tc);
     enum err e =
         thread_find(db, arena, change->x->who.user, change->x->params[0], &drop->tc.thread);
     if (e) return e;
@@ -455,7 +515,7 @@ void handle_queue_delete(struct exchange *x)
         return;
     }
     drop->tc.change.apply = drop_apply;
-    drop->tc.change.after = tell;
+    drop->tc.change.after = thread_change_tell;
     change_start(&drop->tc.change, x);
 }
 
@@ -467,6 +527,7 @@ struct get_run {
     struct thread thread;
     struct run run;
     struct run_list queue;
+    struct interaction_list open;
     str phase, step;
 };
 
@@ -480,6 +541,7 @@ static enum err get_run_run(struct job *job, struct db *db)
     e = run_current(db, arena, get->thread.id, &get->run);
     if (e == ERR_NOT_FOUND) e = run_newest(db, arena, get->thread.id, &get->run);
     if (!e) e = run_queue(db, arena, get->thread.id, &get->queue);
+    if (!e) e = interactions_of_thread(db, arena, get->thread.id, &get->open);
     if (e) return e;
     int64_t version;
     str bytes;
@@ -550,7 +612,8 @@ static void get_run_done(struct job *job, enum err e)
     json_member(&w, STR("agent"), get->run.agent);
     json_member(&w, STR("model"), get->run.model);
     json_key(&w, STR("interactions"));
-    json_raw(&w, STR("[]"));
+    json_raw(&w, interactions_json(exchange_arena(get->x), get->open.rows, get->open.count,
+                                   get->x->who.user));
     put_queue(&w, exchange_arena(get->x), &get->queue);
     json_key(&w, STR("usage"));
     json_object(&w);

@@ -12,6 +12,8 @@
 #include "app/query.h"
 #include "app/server.h"
 #include "base/limits.h"
+#include "store/calls.h"
+#include "tool/spool.h"
 
 static void put_time(struct json_writer *w, str name, msec time)
 {
@@ -201,31 +203,68 @@ void handle_thread_patch(struct exchange *x)
 struct delete_thread {
     struct change change;
     int64_t thread;
+    bool cancelled; /* instead: a call is under way, whose end is waited for */
+    unsigned char random[ID_RANDOM_BYTES];
+    str *spools;
+    size_t spool_count;
 };
+
+/* What a call under way does cannot be taken back, and has to be written down somewhere: the run is
+ * cancelled, and the thread stays until the call has ended. */
+static enum err delete_later(struct delete_thread *delete, struct db *db, int64_t thread)
+{
+    struct change *change = &delete->change;
+    struct arena *arena = change_arena(change);
+    struct run run;
+    struct stepped stepped;
+    struct fault why = {0};
+    enum err e = run_current(db, arena, thread, &run);
+    if (!e)
+        e = run_cancel(db, arena, &change->x->server->saver, thread, &run, change->now,
+                       delete->random, &stepped);
+    if (e) return e;
+    delete->cancelled = change->unremembered = true;
+    e = fault(&why, ERR_BUSY, "a tool call is under way; delete the thread when it has ended");
+    change_refuse(change, e, &why, STR_EMPTY, STR_EMPTY);
+    return OK;
+}
 
 static enum err delete_apply(struct change *change, struct db *db)
 {
     struct delete_thread *delete = (struct delete_thread *)(void *)change;
+    struct arena *arena = change_arena(change);
     struct thread thread;
-    enum err e =
-        thread_find(db, change_arena(change), change->x->who.user, change->x->params[0], &thread);
+    bool started = false;
+    delete->cancelled = false;
+    enum err e = thread_find(db, arena, change->x->who.user, change->x->params[0], &thread);
+    if (!e) e = calls_started(db, thread.id, &started);
     if (e) return e;
     delete->thread = thread.id;
+    if (started) return delete_later(delete, db, thread.id);
     change->status = 204;
-    return thread_delete(db, thread.id);
+    e = calls_spools(db, arena, thread.id, &delete->spools, &delete->spool_count);
+    return e ? e : thread_delete(db, thread.id);
 }
 
 /* A run under way finds its rows gone when it commits, and stops; we only hurry it up. */
 static void delete_after(struct change *change)
 {
     struct delete_thread *delete = (struct delete_thread *)(void *)change;
-    runs_forget(change->x->server->runs, delete->thread);
-    feeds_deleted(change->x->server->feeds, delete->thread);
+    struct server *server = change->x->server;
+    if (delete->cancelled) {
+        runs_cancel(server->runs, delete->thread);
+        return;
+    }
+    runs_forget(server->runs, delete->thread);
+    feeds_deleted(server->feeds, delete->thread);
+    for (size_t i = 0; i < delete->spool_count; i++)
+        spool_remove(server->spool, delete->spools[i], NULL, NULL);
 }
 
 void handle_thread_delete(struct exchange *x)
 {
     struct delete_thread *delete = ARENA_NEW(exchange_arena(x), struct delete_thread);
+    crypto_random(delete->random, sizeof delete->random);
     delete->change.apply = delete_apply;
     delete->change.after = delete_after;
     change_start(&delete->change, x);

@@ -32,9 +32,32 @@ void handle_thread_patch(struct exchange *x);
 void handle_thread_delete(struct exchange *x);
 void handle_thread_export(struct exchange *x);
 
+/* handle_interactions.c */
+void handle_interactions_list(struct exchange *x);
+void handle_interaction_get(struct exchange *x);
+void handle_interaction_patch(struct exchange *x);
+void handle_interaction_answer(struct exchange *x);
+void handle_interaction_cancel(struct exchange *x);
+void handle_run_answer(struct exchange *x);
+
+/* handle_grants.c */
+void handle_grants_list(struct exchange *x);
+void handle_grant_delete(struct exchange *x);
+
+/* handle_result.c */
+void handle_message_result(struct exchange *x);
+
 /* handle_history.c */
 void handle_history(struct exchange *x);
 void handle_run_history(struct exchange *x);
 void handle_events(struct exchange *x);
+
+/* handle_calendar.c */
+void handle_calendar(struct exchange *x);
+
+/* handle_agents.c */
+void handle_agents_list(struct exchange *x);
+void handle_settings_get(struct exchange *x);
+void handle_settings_patch(struct exchange *x);
 
 #endif

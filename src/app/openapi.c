@@ -21,7 +21,10 @@ static const struct schema {
      "{\"type\":\"object\",\"required\":[\"type\",\"title\",\"status\",\"detail\",\"code\"],"
      "\"properties\":{\"type\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},"
      "\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},"
-     "\"code\":{\"type\":\"string\"},\"field\":{\"type\":\"string\"}}}"},
+     "\"code\":{\"type\":\"string\"},\"field\":{\"type\":\"string\"},"
+     "\"interaction\":{\"$ref\":\"#/components/schemas/Interaction\"},"
+     "\"interactions\":{\"type\":\"array\","
+     "\"items\":{\"$ref\":\"#/components/schemas/Interaction\"}}}}"},
     {"Health", "application/json",
      "{\"type\":\"object\",\"required\":[\"status\"],"
      "\"properties\":{\"status\":{\"const\":\"ok\"}}}"},
@@ -46,7 +49,8 @@ static const struct schema {
      "\"eventsUrl\"],\"properties\":{\"taskId\":{\"type\":\"string\"},"
      "\"threadId\":{\"type\":\"string\"},\"runId\":{\"type\":\"string\"},"
      "\"created\":{\"type\":\"boolean\"},\"seq\":{\"type\":\"integer\"},"
-     "\"eventsUrl\":{\"type\":\"string\"}}}"},
+     "\"eventsUrl\":{\"type\":\"string\"},\"queued\":{\"type\":\"boolean\"},"
+     "\"answered\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}"},
     {"Run", "application/json",
      "{\"type\":\"object\",\"required\":[\"threadId\",\"runId\",\"status\",\"interactions\","
      "\"queue\","
@@ -76,7 +80,90 @@ static const struct schema {
      "\"properties\":{\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
      "\"hasMore\":{\"type\":\"boolean\"},\"before\":{\"type\":\"integer\"},"
      "\"openInteractions\":{\"type\":\"array\"},\"seq\":{\"type\":\"integer\"}}}"},
+    {"Any", "application/json", "{}"},
+    {"Interaction", "application/json",
+     "{\"type\":\"object\",\"required\":[\"version\",\"interactionId\",\"type\",\"status\","
+     "\"displayText\",\"requester\",\"openedAt\",\"metadata\"],\"properties\":{"
+     "\"interactionId\":{\"type\":\"string\"},"
+     "\"type\":{\"enum\":[\"ask_user\",\"confirm\",\"connection_lost\",\"uncertain\"]},"
+     "\"status\":{\"enum\":[\"open\",\"resolved\",\"canceled\",\"expired\",\"superseded\"]},"
+     "\"threadId\":{\"type\":\"string\"},\"runId\":{\"type\":\"string\"},"
+     "\"toolCallId\":{\"type\":\"string\"},\"displayText\":{\"type\":\"string\"},"
+     "\"question\":{\"type\":\"string\"},\"choices\":{\"type\":\"array\"},"
+     "\"allowFreeform\":{\"type\":\"boolean\"},\"fields\":{\"type\":\"array\"},"
+     "\"multi\":{\"type\":\"boolean\"},\"pendingTool\":{\"type\":\"object\"},"
+     "\"binding\":{\"type\":\"string\"},\"requester\":{\"type\":\"string\"},"
+     "\"openedAt\":{\"type\":\"string\",\"format\":\"date-time\"},"
+     "\"expiresAt\":{\"type\":\"string\",\"format\":\"date-time\"},"
+     "\"answer\":{\"type\":\"object\"},\"answeredBy\":{\"type\":\"string\"},"
+     "\"via\":{\"type\":\"string\"},\"metadata\":{\"type\":\"object\"}}}"},
+    {"Interactions", "application/json",
+     "{\"type\":\"object\",\"required\":[\"interactions\"],\"properties\":{\"interactions\":"
+     "{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/Interaction\"}},"
+     "\"next\":{\"type\":\"string\"}}}"},
+    {"InteractionChange", "application/json",
+     "{\"type\":\"object\",\"required\":[\"expiresAt\"],\"additionalProperties\":false,"
+     "\"properties\":{\"expiresAt\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}}}"},
+    {"Answer", "application/json",
+     "{\"oneOf\":["
+     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+     "\"choices\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+     "\"text\":{\"type\":\"string\"},\"answer\":{\"type\":\"string\"},"
+     "\"fields\":{\"type\":\"object\"},\"skip\":{\"const\":true}}},"
+     "{\"type\":\"object\",\"required\":[\"decision\"],\"additionalProperties\":false,"
+     "\"properties\":{\"decision\":{\"enum\":[\"approve\",\"edit\",\"reject\",\"respond\","
+     "\"continue\",\"give_up\",\"retry\",\"happened\"]},\"args\":{\"type\":\"object\"},"
+     "\"comment\":{\"type\":\"string\"},\"always\":{\"type\":\"object\"},"
+     "\"binding\":{\"type\":\"string\"}}}]}"},
+    {"RunAnswer", "application/json",
+     "{\"type\":\"object\",\"required\":[\"answer\"],\"additionalProperties\":false,"
+     "\"properties\":{\"answer\":{\"type\":\"string\",\"minLength\":1}}}"},
+    {"Grant", "application/json",
+     "{\"type\":\"object\",\"required\":[\"grantId\",\"toolName\",\"scope\",\"match\",\"madeBy\","
+     "\"createdAt\"],\"properties\":{\"grantId\":{\"type\":\"string\"},"
+     "\"toolName\":{\"type\":\"string\"},\"scope\":{\"enum\":[\"thread\",\"user\"]},"
+     "\"threadId\":{\"type\":\"string\"},\"match\":{\"type\":\"object\"},"
+     "\"madeBy\":{\"type\":\"string\"},\"interactionId\":{\"type\":\"string\"},"
+     "\"createdAt\":{\"type\":\"string\",\"format\":\"date-time\"}}}"},
+    {"Grants", "application/json",
+     "{\"type\":\"object\",\"required\":[\"grants\"],\"properties\":{\"grants\":"
+     "{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/Grant\"}},"
+     "\"next\":{\"type\":\"string\"}}}"},
     {"Events", "text/event-stream", "{\"type\":\"string\"}"},
+    {"Calendar", "text/calendar", "{\"type\":\"string\"}"},
+    {"Agents", "application/json",
+     "{\"type\":\"object\",\"required\":[\"agents\"],\"properties\":{\"agents\":{\"type\":"
+     "\"array\","
+     "\"items\":{\"type\":\"object\",\"required\":[\"name\",\"model\",\"starters\",\"plan\","
+     "\"limits\",\"capabilities\"],\"properties\":{\"name\":{\"type\":\"string\"},"
+     "\"model\":{\"type\":\"string\"},"
+     "\"starters\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+     "\"locale\":{\"enum\":[\"zh-CN\",\"en\"]},\"plan\":{\"enum\":[\"auto\",\"always\",\"never\"]},"
+     "\"limits\":{\"type\":\"object\",\"required\":[\"upload\",\"body\",\"maxToolRounds\"],"
+     "\"properties\":{\"upload\":{\"type\":\"integer\"},\"body\":{\"type\":\"integer\"},"
+     "\"maxToolRounds\":{\"type\":\"integer\"}}},"
+     "\"capabilities\":{\"type\":\"object\",\"required\":[\"askUser\",\"tools\",\"plan\","
+     "\"attachments\"],\"properties\":{\"askUser\":{\"type\":\"boolean\"},"
+     "\"plan\":{\"type\":\"boolean\"},\"attachments\":{\"type\":\"boolean\"},"
+     "\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\","
+     "\"effect\",\"description\"],\"properties\":{\"name\":{\"type\":\"string\"},"
+     "\"effect\":{\"enum\":[\"read\",\"write\"]},"
+     "\"risk\":{\"enum\":[\"write\",\"external\",\"destructive\"]},"
+     "\"description\":{\"type\":\"string\"}}}}}}}}}}}"},
+    {"Settings", "application/json",
+     "{\"type\":\"object\",\"required\":[\"enableAskUser\",\"maxToolRounds\",\"confirmPolicy\"],"
+     "\"properties\":{\"enableAskUser\":{\"type\":\"boolean\"},"
+     "\"maxToolRounds\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000},"
+     "\"confirmPolicy\":{\"type\":\"object\","
+     "\"additionalProperties\":{\"enum\":[\"allow\",\"confirm\",\"deny\"]}},"
+     "\"locale\":{\"enum\":[\"zh-CN\",\"en\"]}}}"},
+    {"SettingsChange", "application/json",
+     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+     "\"enableAskUser\":{\"type\":[\"boolean\",\"null\"]},"
+     "\"maxToolRounds\":{\"type\":[\"integer\",\"null\"],\"minimum\":1,\"maximum\":1000},"
+     "\"confirmPolicy\":{\"type\":[\"object\",\"null\"],\"maxProperties\":100,"
+     "\"additionalProperties\":{\"enum\":[\"allow\",\"confirm\",\"deny\"]}},"
+     "\"locale\":{\"enum\":[\"zh-CN\",\"en\",null]}}}"},
     {"Ticket", "application/json",
      "{\"type\":\"object\",\"required\":[\"ticket\",\"expiresAt\"],"
      "\"properties\":{\"ticket\":{\"type\":\"string\"},"

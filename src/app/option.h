@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The option table, for config.c which fills struct config from it and config_print.c which
- * describes it. Everybody else asks config.h.
+ * describes it; and the checks that record.c shares with it. Everybody else asks config.h.
  */
 #ifndef APP_OPTION_H
 #define APP_OPTION_H
@@ -16,8 +16,17 @@ enum option_type {
     LOG,
     PROVIDER,
     BUSY,
+    PLAN,
+    LOCALE,
+    BOOL,
     BYTES,
     U32,
+    U64,
+    TEXT,
+    TEXTS,
+    TOOLS,
+    POLICY,
+    APPROVERS,
     CIDRS,
     ORIGINS,
     HOSTS,
@@ -29,7 +38,7 @@ struct option {
     enum option_type type;
     size_t offset;        /* of its field in struct config */
     const char *fallback; /* as one would write it; "" = not set */
-    uint64_t min, max;    /* of BYTES and U32 */
+    uint64_t min, max;    /* of BYTES, U32 and U64 */
     const char *help[LANG_COUNT];
     bool not_in_file; /* only environment and flag */
 };
@@ -38,10 +47,16 @@ extern const struct option options[];
 extern const size_t option_count;
 
 /* How values of a type are written. */
+enum option_shape {
+    SHAPE_ONE,
+    SHAPE_LIST, /* [a, b] in YAML, a,b elsewhere */
+    SHAPE_MAP,  /* {a: b} in YAML, a=b elsewhere */
+};
 struct option_form {
     const char *placeholder; /* in help */
     const char *write;       /* completes "write ..." */
-    bool list;
+    enum option_shape shape;
+    bool prose; /* any text, lines and all; else one line that can be printed */
 };
 const struct option_form *option_form(enum option_type type);
 
@@ -51,6 +66,10 @@ struct option_name {
 struct option_name option_flag(const struct option *option); /* "limits-body" */
 struct option_name option_env(const struct option *option);  /* "FERMATA_LIMITS_BODY" */
 str option_leaf(str name);                                   /* "body" of "limits.body" */
+
+/* Words that the API takes, too; they end in NULL. */
+extern const char *const plan_names[]; /* by enum plan_mode */
+extern const char *const locale_names[];
 
 /* Where a value came from: "default", "fermata.yaml:3", "FERMATA_DATA" or "--data". */
 struct option_place {
@@ -64,7 +83,11 @@ struct option_place option_place(const struct config *config, const struct optio
 enum err option_set(struct config *config, struct arena *arena, const struct option *option,
                     struct config_value value, struct fault *reterr) MUST_USE;
 
-/* May this be an API key? NULL, or why not. */
+/* May this be an API key, a name of tools with or without a * at its end? NULL, or why not. */
 const char *option_secret_check(str key) MUST_USE;
+const char *option_pattern_check(str pattern) MUST_USE;
+
+/* The text of a file that holds one line, without the end of that line. */
+str option_line(str bytes);
 
 #endif

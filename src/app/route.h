@@ -18,7 +18,7 @@ enum route_access {
     ACCESS_OPERATOR, /* role operator */
 };
 
-enum { ROUTE_PARAMS_MAX = 4, ROUTE_ANSWERS_MAX = 6 };
+enum { ROUTE_PARAMS_MAX = 4, ROUTE_ANSWERS_MAX = 10 };
 
 /* One possible answer: its status and the schema (openapi.c) of its body, NULL if it has none. */
 struct route_answer {

@@ -129,6 +129,24 @@ static enum err find_new(const struct json *list, size_t *ret_first, struct faul
     return OK;
 }
 
+/* What stands behind the last word of anybody but user and tools, and that word itself. */
+static void find_claims(struct arena *arena, const struct json *list, size_t first,
+                        struct run_input *input)
+{
+    size_t room = list->count < RUN_MESSAGES_MAX ? list->count : RUN_MESSAGES_MAX;
+    input->claims = arena_array(arena, room + 1, sizeof *input->claims);
+    size_t index = 0;
+    for (const struct json *item = list->child; item; item = item->next, index++) {
+        str role = json_text(json_get(item, STR("role")));
+        bool says = index + 1 == first && str_eq(role, STR("assistant"));
+        if (!says && (index < first || !str_eq(role, STR("tool")))) continue;
+        if (input->claim_count == room) return;
+        input->claims[input->claim_count++] =
+            (struct claim){.id = json_text(json_get(item, STR("id"))),
+                           .call_id = json_text(json_get(item, STR("toolCallId")))};
+    }
+}
+
 static enum err parse_messages(struct arena *arena, const struct json *list,
                                struct run_input *input, struct fault *reterr)
 {
@@ -137,6 +155,7 @@ static enum err parse_messages(struct arena *arena, const struct json *list,
     size_t first = 0;
     enum err e = find_new(list, &first, reterr);
     if (e) return e;
+    find_claims(arena, list, first, input);
     input->messages = arena_array(arena, list->count + 1, sizeof *input->messages);
     size_t index = 0;
     for (const struct json *item = list->child; item; item = item->next, index++) {

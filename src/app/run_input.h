@@ -9,6 +9,12 @@
 #include "base/json.h"
 #include "store/conversation.h"
 
+/* A trailing message that is not the user's: it would be a result, or an approval, if a client's
+ * word counted. It does not. */
+struct claim {
+    str id, call_id; /* each may be empty */
+};
+
 struct run_input {
     str thread_id; /* the client's, if valid; else empty */
     str run_id;    /* likewise */
@@ -16,6 +22,8 @@ struct run_input {
     struct message
         *messages; /* id, role, content, plain; oldest first; id empty if the client gave none */
     size_t message_count;
+    struct claim *claims; /* at most RUN_MESSAGES_MAX */
+    size_t claim_count;
     str leg; /* JSON: state, tools, context, forwardedProps as given */
 };
 

@@ -10,13 +10,20 @@
  *   S  post_apply, run_begin             one commit: thread, run, message, snapshot, and the facts
  *                                        message.added, run.started, step.start    agent/begin.c
  *   L  tell, 202                         facts to the bus, run woken    app/handle_runs.c
- *   S  load_run                          run, snapshot, context read    agent/run.c
- *   L  go_on, graph_effect, call_model   what the state asks for        agent/run.c, graph.c
- *   L  on_text, bus_preview              previews, not stored           agent/run.c
+ *   S  load_run, view_load               run, snapshot, rows, context   agent/run.c, save.c
+ *   L  go_on, graph_effect, call_model   what the rows ask for          agent/run.c, graph.c
+ *   L  on_text, bus_preview              previews, not stored           agent/speech.c
  *   L  on_preview, sse_log_append        encoded once for all readers   app/feed.c, wire/native.c
- *   L  on_end, step, graph_step          the pure step: state', facts   agent/run.c, graph.c
- *   S  commit_run                        one commit: facts, message, run; the snapshot goes
- *   L  commit_done, on_facts             facts to the bus and its readers
+ *   L  on_whole, step, graph_step        the pure step: outcome         agent/run.c, node_turn.c
+ *   S  commit_run, outcome_save          one commit: facts, messages, calls, interactions, snapshot
+ *   L  committed, bus_facts              facts to the bus and its readers; calls take off
+ *
+ * A call that needs nobody: flights_start, on_end, INPUT_RESULT, INPUT_SHOW, and the model again. One
+ * that needs a person ends the leg: the run is rows, nothing of it is in memory.
+ *
+ *   L  handle_interaction_answer         the answer                     app/handle_interactions.c
+ *   S  settle_answer, run_resolve        one commit: settled, resumed, its result    agent/save.c
+ *   L  thread_change_tell, runs_wake     and on from load_run
  *
  * A crash anywhere leaves what was committed; runs_recover takes the same path from load_run on.
  *
@@ -32,18 +39,25 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "app/agents.h"
+#include "app/clockwork.h"
 #include "app/commands.h"
 #include "app/feed.h"
 #include "app/gate.h"
 #include "app/guard.h"
 #include "app/key_job.h"
 #include "app/server.h"
+#include "app/webhooks.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/loop.h"
 #include "store/lock.h"
 #include "store/secret.h"
+#include "tool/calendar.h"
+#include "tool/spool.h"
+#include "tool/tools.h"
 
 #define COMMON_FIELDS "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
 
@@ -132,24 +146,80 @@ static void on_trouble(void *arg, str thread_id, str run_id, const char *what, e
               LOG_STR("thread", thread_id), LOG_STR("run", run_id));
 }
 
-static enum err start_agent(struct server *server, struct fault *reterr)
+/* Somebody waits for a person, or no longer does. */
+static void on_news(void *arg)
 {
-    const struct config *config = server->config;
+    struct server *server = arg;
+    clockwork_look(server->clockwork);
+    webhooks_look(server->webhooks);
+}
+
+static enum err take_runs(struct server *server, struct fault *reterr)
+{
     char holder[ID_BYTES];
     id_random(holder);
     struct take_lease take = {
         .job.run = lease_run, .holder = str_c(holder), .now = clock_wall(&clock_system)};
     enum err e = store_run(server->store, &take.job);
     if (e) return fault(reterr, e, "cannot take the lease on runs: %s", err_title(e));
-    server->epoch = take.epoch;
-    server->agent = (struct agent){.name = STR("assistant"),
-                                   .busy = config->busy,
-                                   .max_rounds = AGENT_ROUNDS_MAX,
-                                   .locale = STR("zh-CN")};
+    server->saver.epoch = take.epoch;
+    return OK;
+}
+
+/* What approvals are bound with, and where news of them goes. */
+static void start_saver(struct server *server)
+{
+    const struct config *config = server->config;
+    struct saver *saver = &server->saver;
+    snprintf(saver->binder.key_id, sizeof saver->binder.key_id, "%s", secret_id(server->secret));
+    secret_subkey(server->secret, SECRET_BINDING, saver->binder.key);
+    secret_subkey(server->secret, SECRET_AUDIT, saver->audit_key);
+    saver->tools = &server->tools;
+    struct hook *hooks =
+        arena_array(&server->arena, config->webhooks.count, sizeof *hooks);
+    for (size_t i = 0; i < config->webhooks.count; i++) {
+        const struct config_webhook *row = &config->webhooks.items[i];
+        hooks[i] = (struct hook){.url = row->url,
+                                 .secret = row->secret,
+                                 .opened = row->events & EVENT_OPENED,
+                                 .resolved = row->events & EVENT_RESOLVED};
+    }
+    saver->hooks = hooks;
+    saver->hook_count = config->webhooks.count;
+}
+
+static enum err start_tools(struct server *server, struct fault *reterr)
+{
+    struct tools packs[2] = {0};
+    calendar_tools(&server->arena, server->store, &packs[0].rows, &packs[0].count);
+    enum err e = agents_http_tools(&server->arena, server->client, server->config, &packs[1],
+                                   reterr);
+    if (!e) e = tools_join(&server->arena, packs, COUNT(packs), &server->tools, reterr);
+    if (!e) e = spool_open(server->loop, server->config->data.p, &server->spool, reterr);
+    return e;
+}
+
+static enum err start_model(struct server *server, struct fault *reterr)
+{
+    const struct config *config = server->config;
+    struct model *model = &server->agent.model;
     if (config->model_provider == PROVIDER_SCRIPTED)
-        e = model_scripted(server->loop, config->script.p, &server->agent.model, reterr);
-    else
-        model_demo(server->loop, &server->agent.model);
+        return model_scripted(server->loop, config->script.p,
+                              config->script_log.len ? config->script_log.p : NULL, model, reterr);
+    model_demo(server->loop, model);
+    return OK;
+}
+
+static enum err start_agent(struct server *server, struct fault *reterr)
+{
+    server->client = client_new(server->loop);
+    start_saver(server);
+    enum err e = take_runs(server, reterr);
+    if (!e) e = start_tools(server, reterr);
+    if (!e)
+        e = agents_open(server->config, &server->tools, server->store, &server->agent,
+                        &server->agents, reterr);
+    if (!e) e = start_model(server, reterr);
     if (e) return e;
     server->bus = bus_local_new();
     server->runs = runs_new(&(struct runs_options){.loop = server->loop,
@@ -157,9 +227,20 @@ static enum err start_agent(struct server *server, struct fault *reterr)
                                                    .bus = server->bus,
                                                    .clock = &clock_system,
                                                    .agent = &server->agent,
-                                                   .epoch = server->epoch,
-                                                   .on_trouble = on_trouble});
+                                                   .saver = &server->saver,
+                                                   .spool = server->spool,
+                                                   .on_news = on_news,
+                                                   .on_trouble = on_trouble,
+                                                   .arg = server});
     server->feeds = feeds_new(server);
+    server->webhooks = webhooks_new(&(struct webhooks_options){.loop = server->loop,
+                                                               .store = server->store,
+                                                               .client = server->client,
+                                                               .clock = &clock_system,
+                                                               .hooks = server->saver.hooks,
+                                                               .hook_count =
+                                                                   server->saver.hook_count});
+    server->clockwork = clockwork_new(server);
     return OK;
 }
 
@@ -242,6 +323,8 @@ static void on_signal(void *arg, int signal)
     listener_close(TAKE(server->listener));
     listener_close(TAKE(server->admin_listener));
     runs_stop(server->runs);
+    clockwork_stop(server->clockwork);
+    webhooks_stop(server->webhooks);
     http_server_stop(server->admin, on_stopped, server);
     http_server_stop(server->http, on_stopped, server);
 }
@@ -252,10 +335,17 @@ static void server_done(struct server *server)
     listener_close(server->admin_listener);
     store_close(server->store); /* its last answers need the connections */
     runs_free(server->runs);
+    clockwork_free(server->clockwork);
+    webhooks_free(server->webhooks);
     http_server_free(server->http);
     http_server_free(server->admin);
     feeds_free(server->feeds);
     if (server->agent.model.ops) server->agent.model.ops->free(server->agent.model.self);
+    agents_free(server->agents);
+    tools_free(&server->tools);
+    client_free(server->client);
+    spool_close(server->spool);
+    arena_done(&server->arena);
     bus_free(server->bus);
     auth_free(server->auth);
     secret_free(server->secret);
@@ -312,6 +402,7 @@ int serve_main(const struct config *config, struct arena *arena, const struct ar
     AUTO(lock_freep) struct lock *lock = NULL;
     enum err e = lock_take(config->data.p, &lock, &why);
     struct server server = {.config = config};
+    arena_init(&server.arena);
     server.loop = loop_new();
     if (!e) e = serve(&server, &why);
     server_done(&server);

@@ -11,12 +11,17 @@
 #include "app/config.h"
 #include "app/metrics.h"
 
+struct agents;
+struct client;
+struct clockwork;
 struct feeds;
 struct http_server;
 struct listener;
 struct loop;
 struct secret;
+struct spool;
 struct store;
+struct webhooks;
 
 struct server {
     const struct config *config;
@@ -26,9 +31,16 @@ struct server {
     struct auth *auth;
     struct bus *bus;
     struct agent agent;
+    struct agents *agents; /* what it is made from, and its settings */
+    struct arena arena;    /* of what is made at start and stays */
+    struct client *client; /* to tools and webhooks */
+    struct tools tools;    /* all there are */
+    struct saver saver;
+    struct spool *spool;
     struct runs *runs;
+    struct clockwork *clockwork;
+    struct webhooks *webhooks;
     struct feeds *feeds;
-    int64_t epoch; /* of the lease on runs */
     struct metrics metrics;
     struct http_server *http, *admin; /* the public one, and the one on fermata.sock */
     struct listener *listener, *admin_listener;

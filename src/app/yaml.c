@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libyaml's events into a tree.
+ * libyaml's events into a tree, and scalars written.
  *
  * The reader keeps the chain of open maps and sequences (at most YAML_DEPTH_MAX); every event
  * either opens one, closes the innermost, or adds a scalar to it. In a map, a scalar that comes
@@ -12,11 +12,13 @@
  *     end            closed                            (libyaml prevents it)          -
  *
  * Invariants: 1. an event is deleted on every path (AUTO); 2. nodes and their text are copies in
- * the arena, so nothing of libyaml outlives yaml_parse.
+ * the arena, so nothing of libyaml outlives yaml_parse; 3. what yaml_write wrote is read back as the
+ * same bytes: every character that libyaml refuses, folds or trims is escaped.
  */
 #include "app/yaml.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <yaml.h>
 
 #include "app/say.h"
@@ -135,7 +137,7 @@ static enum err add(struct reader *r, enum yaml_type type, uint32_t line,
 static enum err open_level(struct reader *r, enum yaml_type type, uint32_t line)
 {
     if (r->depth == YAML_DEPTH_MAX)
-        return refuse(r, line, "nested deeper than 16 levels; a configuration is flatter");
+        return refuse(r, line, "nested deeper than 32 levels; a configuration is flatter");
     struct yaml_node *node = NULL;
     enum err e = add(r, type, line, &node);
     if (e) return e;
@@ -155,6 +157,7 @@ static enum err add_scalar(struct reader *r, const yaml_event_t *event, uint32_t
     enum err e = add(r, YAML_SCALAR, line, &node);
     if (e) return e;
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && !event->data.scalar.tag;
+    node->plain = plain;
     node->text = arena_str(r->arena, text);
     node->null = text.len == 0 || (plain && (str_eq(text, STR("~")) || str_eq(text, STR("null"))));
     return OK;
@@ -242,4 +245,62 @@ enum err yaml_parse(struct arena *arena, const char *name, str text, struct yaml
     }
     *ret_root = r->root;
     return OK;
+}
+
+/* Writing. */
+
+static bool safe_plain(str text)
+{
+    static const str safe = STR("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./"
+                                "_:-");
+    for (size_t i = 0; i < text.len; i++)
+        if (str_find_char(safe, text.p[i]) < 0) return false;
+    return text.len && !memchr(":-_", text.p[0], 3) && !str_ends(text, STR(":")) &&
+           !str_eq(text, STR("null"));
+}
+
+/* The character at the start of valid UTF-8, and how many bytes it has. */
+static size_t decode(str text, uint32_t *ret_code)
+{
+    unsigned char first = (unsigned char)text.p[0];
+    size_t len = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    uint32_t code = len == 1 ? first : first & (0xFFu >> (len + 1));
+    for (size_t i = 1; i < len; i++) code = code << 6 | ((unsigned char)text.p[i] & 0x3F);
+    *ret_code = code;
+    return len;
+}
+
+static void write_escaped(struct buf *out, uint32_t code)
+{
+    if (code == '\n')
+        buf_append(out, STR("\\n"));
+    else if (code == '\t')
+        buf_append(out, STR("\\t"));
+    else if (code == '"' || code == '\\')
+        buf_printf(out, "\\%c", (char)code);
+    else /* what say_plain refuses ends at U+FFFF */
+        buf_printf(out, code < 0x100 ? "\\x%02X" : "\\u%04X", code);
+}
+
+void yaml_write_quoted(struct buf *out, str text)
+{
+    buf_char(out, '"');
+    while (text.len) {
+        uint32_t code;
+        str one = {text.p, decode(text, &code)};
+        if (code != '"' && code != '\\' && say_plain(one))
+            buf_append(out, one);
+        else
+            write_escaped(out, code);
+        text = str_drop(text, one.len);
+    }
+    buf_char(out, '"');
+}
+
+void yaml_write(struct buf *out, str text)
+{
+    if (safe_plain(text))
+        buf_append(out, text);
+    else
+        yaml_write_quoted(out, text);
 }

@@ -76,15 +76,25 @@ enum {
     SCRIPT_MS_MAX = 10 * 60 * 1000,     /* one pause: longer than any time limit to be tested */
     PLAYER_CHUNKS_MAX = 64,             /* pieces of one call in one turn of the loop */
     DEMO_QUOTE_CHARS_MAX = 80,          /* of the message that the demo model repeats */
+    DEMO_MESSAGE_CHARS_MAX = 4000,      /* of a message that are searched for words */
+    DEMO_REASON_CHARS_MAX = 200,        /* of a sentence that a tool answered with */
+    DEMO_TABLE_ROWS_MAX = 20,           /* events in one answer; nobody reads more */
+    DEMO_TEXT_BYTES_MAX = 32 * 1024,    /* one text or call: all its parts are bounded, a table too */
 
     /* Configuration and command line. */
     YAML_BYTES_MAX = 1024 * 1024,        /* a configuration file; ours stay under 10 KiB */
-    YAML_DEPTH_MAX = 16,                 /* the deepest key we know is at 2 */
+    YAML_DEPTH_MAX = 32,                 /* a tool's schema begins at 5 and nests */
     YAML_NODES_MAX = 10 * 1000,          /* keeps the search for duplicate keys short */
     CONFIG_TEXT_BYTES_MAX = 4095,        /* one value: a path is the longest kind */
-    CONFIG_LIST_MAX = 100,               /* items of one list */
-    CONFIG_WARNINGS_MAX = 32,            /* nobody reads more */
-    CONFIG_SECRET_BYTES_MAX = 256,       /* an API key of the operator's choice */
+    CONFIG_LIST_MAX = 100,               /* items of one list, map, or list of records */
+    CONFIG_PROSE_BYTES_MAX = 64 * 1024,  /* a prompt: as long as a setting may be */
+    CONFIG_HEADER_NAME_BYTES_MAX = 64,   /* the longest registered one has 36 */
+    CONFIG_SCHEMA_BYTES_MAX = 64 * 1024, /* JSON of one tool's; every model call carries it */
+    CONFIG_SCHEMA_KEY_BYTES_MAX = 128,   /* one name in it; YAML takes 1,024 characters, escaped */
+    CONFIG_HEADER_BYTES_MAX = 8 * 1024,  /* a value: signed tokens reach 4 KiB */
+    CONFIG_PRINT_BYTES_MAX = 8 * 1024 * 1024, /* a file, escaped, its places behind it */
+    CONFIG_WARNINGS_MAX = 32,                 /* nobody reads more */
+    CONFIG_SECRET_BYTES_MAX = 256,            /* an API key of the operator's choice */
     CONFIG_SECRET_FILE_BYTES_MAX = 1024, /* the same with its newline, and room for a clear error */
     COMMAND_FLAG_VALUES_MAX = 16,        /* one flag given many times */
     COMMAND_TEXT_BYTES_MAX = 256,        /* one value of a command's own flag */
@@ -132,12 +142,15 @@ enum {
     /* Runs. */
     RUNS_ACTIVE_MAX = 10 * 1000,          /* worked on at a time; waiting ones do not count */
     AGENT_ROUNDS_MAX = 30,                /* model turns with tool calls in one run */
+    AGENT_ROUNDS_SET_MAX = 1000,          /* what an operator may set it to */
     RUN_ATTEMPTS_MAX = 3,                 /* of one model call, before the model counts as gone */
     RUN_RETRY_MS = 500,                   /* before the second attempt; doubles */
     RUN_COMMIT_RETRY_MS = 500,            /* when the disk was full */
     RUN_TEXT_BYTES_MAX = 3 * 1024 * 1024, /* of one model turn: a frame holds it escaped, 3 times */
     RUN_CONTEXT_MESSAGES_MAX = 400,       /* the newest, as context for the model */
     RUN_CONTEXT_BYTES_MAX = 96 * 1024,    /* of their text: about 24,000 tokens */
+    CONTEXT_OWN_BYTES_MAX = 64 * 1024,    /* of our words in the system text; they have 6 KiB */
+    TIMEZONE_BYTES_MAX = 64,              /* the longest name of a zone has 32 */
     RUN_RECOVER_PAGE = 500,               /* runs found again in one read after a start */
     STATE_BYTES_MAX = 1024 * 1024,        /* a snapshot; without a plan it has 500 bytes */
     STATE_IDS_MAX = 1000,                 /* open interactions, or calls, of a run */
@@ -146,20 +159,62 @@ enum {
     RUN_ERROR_BYTES_MAX = 4 * 1024,       /* why a run failed, for people; a fault has 384 */
 
     /* Tools and people. */
-    CALLS_STARTED_MAX = 4,                /* of a run, under way at a time */
-    CALLS_TURN_MAX = 64,                  /* of one model turn; the rest is refused to the model */
-    CALL_ARGS_BYTES_MAX = 256 * 1024,     /* what a person has to approve must be readable */
-    CALL_ATTEMPTS_MAX = 3,                /* of a call that may be repeated */
-    CALL_INLINE_BYTES_MAX = 1024 * 1024,  /* a larger result goes to a spool file */
-    CALL_FACT_BYTES_MAX = 64 * 1024,      /* a larger result stands in its fact as {ref, size} */
-    CALL_MODEL_BYTES_MAX = 32 * 1024,     /* of a result, head and tail, for the model */
+    CALLS_STARTED_MAX = 4,               /* of a run, under way at a time */
+    CALLS_TURN_MAX = 64,                 /* of one model turn; the rest is refused to the model */
+    CALL_ARGS_BYTES_MAX = 256 * 1024,    /* what a person has to approve must be readable */
+    CALL_ATTEMPTS_MAX = 3,               /* of a call that may be repeated */
+    CALL_INLINE_BYTES_MAX = 1024 * 1024, /* a larger result goes to a spool file */
+    CALL_FACT_BYTES_MAX = 64 * 1024,     /* a larger result stands in its fact as {ref, size} */
+    CALL_MODEL_BYTES_MAX = 32 * 1024,    /* of a result, head and tail, for the model */
+    TOOLS_MAX = 500,                     /* offered at a time; models choose badly among 100 */
+    TOOL_NAME_BYTES_MAX = 64,            /* what model providers take */
+    TOOL_CONTENT_BYTES_MAX = 32 * 1024,  /* words of a tool for people; longer text is a result */
+    TOOL_ERROR_BYTES_MAX = 1024,         /* why a call failed, of what a server says */
+    TOOL_HINTS_BYTES_MAX = 256 * 1024,   /* a card takes no more */
+    TOOL_RESULT_BYTES_MAX = 64 * 1024 * 1024, /* of one call: one answer of the HTTP client */
+    HTTP_TOOL_S = 60,                         /* a call, unless its timeout_s says otherwise */
+    HTTP_TOOL_S_MAX = 60 * 60,                /* what needs longer should answer at once */
+    HTTP_TOOL_LOOP_BYTES_MAX = 64 * 1024, /* a longer answer is read beside the loop: 64 MiB of JSON
+                                             take a second */
+    SCHEMA_DEPTH_MAX = 16,                /* schemas inside each other; real ones have 2 to 5 */
+    SCHEMA_PROPERTIES_MAX = 500,          /* of a whole schema */
+    SCHEMA_ENUM_MAX = 500,                /* values of one list; a model has to read them */
+    SCHEMA_STEPS_MAX = 1000 * 1000,       /* values compared with each other for one check: some
+                                             tens of milliseconds */
     CONFIRMS_OPEN_MAX = 5,                /* of a run; the rest is refused to the model */
     CORRECTIONS_MAX = 3,                  /* malformed calls in a row before the run is aborted */
     ASK_CHOICES_MAX = 50,                 /* of a question */
     ASK_FIELDS_MAX = 50,
-    ASK_TEXT_BYTES_MAX = 16 * 1024,       /* a question, a label, a description */
-    ANSWER_BYTES_MAX = 256 * 1024,        /* an answer, with its new arguments */
-    GRANTS_MAX = 1000,                    /* looked at for a run */
+    ASK_NAME_BYTES_MAX = 128,               /* of a field */
+    GRANT_MATCH_ARGS_MAX = 32,              /* arguments that a grant looks at */
+    GRANT_MATCH_BYTES_MAX = 16 * 1024,      /* of its pattern */
+    ASK_TEXT_BYTES_MAX = 16 * 1024,         /* a question, a label, a description */
+    ANSWER_BYTES_MAX = 256 * 1024,          /* an answer, with its new arguments */
+    HOOK_BODY_BYTES_MAX = 8 * 1024 * 1024, /* an interaction with its arguments, escaped twice */
+    GRANTS_MAX = 1000,                      /* looked at for a run */
+    CALLS_SEEN_BYTES_MAX = 4 * 1024 * 1024, /* of results read back for the model, newest first */
+    INBOX_LOOK_MAX = 20 * 1000, /* index rows looked at for one page: some milliseconds */
+    INBOX_PAGE_BYTES_MAX = 8 * 1024 * 1024, /* a page of the inbox ends behind what passes it */
+    AUDIT_ENTRY_BYTES_MAX = 4 * 1024,       /* ids, names and words; ours stay under 500 */
+    AUDIT_CHECK_ENTRIES = 10 * 1000, /* checked in one transaction: some tens of milliseconds */
+    CALENDAR_EVENTS_MAX = 10 * 1000, /* of a user: five a day for five years */
+    CALENDAR_READ_MAX = 200,         /* events of one answer; nobody reads more */
+    CALENDAR_PAGE_BYTES_MAX = 256 * 1024,    /* a list ends behind the event that passes it */
+    CALENDAR_CONFLICTS_MAX = 20,             /* listed; the rest is known by `more` */
+    CALENDAR_USERS_MAX = 50,                 /* that fit a name; then one asks more precisely */
+    CALENDAR_RESULT_BYTES_MAX = 1024 * 1024, /* such a list escaped, with its ids and times */
+
+    CLOCKWORK_DUE_MAX = 100,         /* interactions settled by one job when their time is over */
+    CLOCKWORK_FAILING_MAX = 100,     /* runs among them that cannot be stepped */
+    CLOCKWORK_LOOK_MS = 60 * 1000,   /* the wall clock may jump: the longest wait for an expiry */
+    CLOCKWORK_RETRY_MS = 1000,       /* when the store could not */
+    WEBHOOK_SENDS_MAX = 8,           /* under way at a time */
+    WEBHOOK_SENDS_HOOK_MAX = 4,      /* to one receiver, so that a dead one leaves room */
+    WEBHOOK_LOOK_ROWS = 32,          /* read at a time, to find those that may go */
+    WEBHOOK_SEND_MS_MAX = 30 * 1000, /* one attempt */
+    WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024,     /* of what a receiver says; nobody reads it */
+    WEBHOOK_AGE_MS_MAX = 24 * 60 * 60 * 1000, /* then it is given up */
+    WEBHOOK_RETRY_MS = 1000,                  /* when the store could not */
 
     RUN_INPUT_BYTES_MAX = 16 * 1024 * 1024, /* AG-UI clients send their whole history along */
     RUN_MESSAGES_MAX = 1000,                /* new ones in one request; each is a row and a fact */

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The demo model: what a newcomer talks to before a real model is set. Rules pick an answer by
- * words in the last user message, Chinese if it holds a Chinese character and English otherwise;
- * the player streams it at the pace of a quick typist. Every answer says that it is a demo.
+ * The demo model: what a newcomer talks to before a real model is set. A message either begins a
+ * scene (demo_scenes.c), in which tools are called, or gets a plain answer by the rules below,
+ * Chinese if it holds a Chinese character and English otherwise; the player streams it at the pace
+ * of a quick typist. Every plain answer says that it is a demo.
  *
  * To add an answer: a row in rules[], before the more general ones.
  */
-#include <stdlib.h>
+#include "model/demo.h"
 
-#include "base/buf.h"
 #include "base/limits.h"
-#include "model/model.h"
 #include "model/player.h"
 
-enum language { ENGLISH, CHINESE, LANGUAGES };
 enum { WORDS_MAX = 10 };
 
 #define SWITCH_LINES                    \
@@ -33,17 +31,44 @@ static const struct rule rules[] = {
     {0,
      {{STR("what can you do"), STR("who are you"), STR("what are you"), STR("your abilities")},
       {STR("你会什么"), STR("你能做什么"), STR("能做什么"), STR("你是谁"), STR("会做什么")}},
-     {STR("I am Fermata's **demo model**: a few rules, no intelligence. I can\n\n"
-          "- greet you, in English and in Chinese;\n"
-          "- stream an answer, so that you see how that looks;\n"
-          "- tell you how to let a script speak in my place.\n\n"
-          "Everything around me is real: the conversation is stored before you see it and "
-          "survives a restart.\n"),
-      STR("我是 Fermata 的**演示模型**：只有几条规则，没有智能。我可以：\n\n"
-          "- 用中文或英文打招呼；\n"
-          "- 流式输出回答，让您看到效果；\n"
-          "- 告诉您怎样用脚本代替我。\n\n"
-          "除我之外一切都是真的：对话先落盘再展示，重启后依然存在。\n")}},
+     {STR("I am Fermata's **demo model**: a few rules, no intelligence. Say one of these, and see how "
+          "an agent works:\n\n"
+          "- **Book a review meeting**: I ask how long, then you approve the calendar entry;\n"
+          "- **Plan a trip**: I submit a plan, and go through it once you accept it;\n"
+          "- **Delete my meeting**: a command that fails, and a question what to do;\n"
+          "- **What's on my calendar**: I look, and show a table;\n"
+          "- **Tell me a story**: a long answer, so that you see it stream.\n\n"
+          "Chinese works as well. Everything around me is real: the calendar keeps what you approve, "
+          "the conversation is stored before you see it, and a question waits through a restart.\n"),
+      STR("我是 Fermata 的**演示模型**：只有几条规则，没有智能。说下面的话，可以看到智能体怎样工作：\n\n"
+          "- **帮我约个评审会**：我会问时长，再由您批准日程；\n"
+          "- **帮我做个旅行计划**：我提交计划，您接受后逐步执行；\n"
+          "- **删除日程**：一个会失败的命令，然后问您怎么办；\n"
+          "- **我的日程**：我去查看，列成表格；\n"
+          "- **讲个故事**：一段长回答，看看流式输出。\n\n"
+          "英文也可以。除我之外一切都是真的：您批准的日程会保存下来，对话先落盘再展示，问题在重启之后依然等着您。\n")}},
+    {0,
+     {{STR("story"), STR("long answer")},
+      {STR("故事"), STR("长回答"), STR("长文")}},
+     {STR("A story from the demo model, of the sign that this server is named after.\n\n"
+          "A composer once wrote a bar in which nothing was to happen. The players did not like it: a "
+          "pause costs an orchestra as much as music does, they said, for everybody has to sit still "
+          "and hold the bow in the air. So the composer drew a small arc with a dot under it over the "
+          "note before, and wrote: *wait here, as long as it takes*.\n\n"
+          "At the first concert the conductor raised a hand and the hall was silent. Somebody in the "
+          "third row thought of a question, and found the answer. Somebody at the back decided to say "
+          "yes. Nobody knows how long it was. When the hand came down, every player knew the next "
+          "note, for it stood on the page, and the page had not gone anywhere.\n\n"
+          "Since then the sign means that whoever waits loses nothing: the tempo, the place and what "
+          "comes next are written down. One may even go home in between, and play on the next "
+          "morning.\n"),
+      STR("演示模型来讲一个故事，说的是这个服务名字的由来。\n\n"
+          "从前有位作曲家，写了一个什么也不发生的小节。乐手们不喜欢它：他们说，停顿和演奏一样费力，人人都得坐着不动，把弓举在半空。"
+          "于是作曲家在前一个音符上方画了一道小小的弧线，下面点了一个点，旁边写道：*在这里等，要多久就等多久*。\n\n"
+          "首演那天，指挥举起手，全场寂静。第三排有人想起一个问题，又自己找到了答案。后排有人下决心说“好”。"
+          "没有人知道过了多久。手落下时，每位乐手都知道下一个音是什么，因为它写在谱上，而乐谱哪儿也没有去。\n\n"
+          "从那以后，这个记号的意思就是：等待的人什么也不会失去。速度、位置和接下来的一切都写好了。"
+          "中间甚至可以回家睡一觉，第二天早上接着演奏。\n")}},
     {0,
      {{STR("help"), STR("how do i"), STR("real model")},
       {STR("帮助"), STR("帮我"), STR("怎么用"), STR("如何使用"), STR("真正的模型")}},
@@ -78,112 +103,59 @@ static const struct {
 
 /* ---- choosing ---- */
 
-/* The first character of text that is not empty, and its bytes. Bytes that are no UTF-8 count as
- * characters of their own. */
-static uint32_t first_char(str text, size_t *ret_len)
-{
-    unsigned char lead = (unsigned char)text.p[0];
-    size_t len = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (len > text.len) len = 1;
-    uint32_t code = len == 1 ? lead : lead & (0xffu >> (len + 1));
-    for (size_t i = 1; i < len; i++) code = code << 6 | ((unsigned char)text.p[i] & 0x3f);
-    *ret_len = len;
-    return code;
-}
-
-static bool is_chinese(uint32_t code)
-{
-    static const struct {
-        uint32_t first, last;
-    } ranges[] = {
-        {0x3400, 0x4dbf},
-        {0x4e00, 0x9fff},
-        {0xf900, 0xfaff},
-        {0x20000, 0x3ffff},
-    };
-    for (size_t i = 0; i < COUNT(ranges); i++)
-        if (code >= ranges[i].first && code <= ranges[i].last) return true;
-    return false;
-}
-
-static enum language language_of(str text)
-{
-    for (size_t len; text.len; text = str_drop(text, len))
-        if (is_chinese(first_char(text, &len))) return CHINESE;
-    return ENGLISH;
-}
-
-static bool is_letter(char c)
-{
-    c = char_lower(c);
-    return c >= 'a' && c <= 'z';
-}
-
-/* The word stands in the text, in any case and not inside a longer word. */
-static bool has_word(str text, str word)
-{
-    for (size_t at = 0; at + word.len <= text.len; at++) {
-        if (!str_eq_nocase((str){text.p + at, word.len}, word)) continue;
-        size_t end = at + word.len;
-        bool inside = (at && is_letter(word.p[0]) && is_letter(text.p[at - 1])) ||
-                      (end < text.len && is_letter(word.p[word.len - 1]) && is_letter(text.p[end]));
-        if (!inside) return true;
-    }
-    return false;
-}
-
 static bool applies(const struct rule *rule, str text, enum language language)
 {
     if (rule->chars_max && player_chars(text, rule->chars_max).len < text.len) return false;
-    const str *words = rule->words[language];
-    for (size_t i = 0; i < WORDS_MAX && words[i].len; i++)
-        if (has_word(text, words[i])) return true;
-    return false;
+    return demo_has_one(text, rule->words[language], WORDS_MAX);
 }
 
-/* Without blanks and ends of lines around it. */
-static str trimmed(str text)
+static str plain_answer(const struct view *view)
 {
-    while (text.len && (unsigned char)text.p[0] <= ' ') text = str_drop(text, 1);
-    while (text.len && (unsigned char)text.p[text.len - 1] <= ' ') text.len--;
-    return text;
-}
-
-static str answer(struct arena *arena, str text, enum language language)
-{
+    enum language language = view->language;
+    str text = view->said;
     for (size_t i = 0; i < COUNT(rules); i++)
         if (applies(&rules[i], text, language)) return rules[i].answer[language];
 
-    text = trimmed(text);
     str rest = text;
-    str quote = player_chars(trimmed(str_split(&rest, '\n')), DEMO_QUOTE_CHARS_MAX);
-    return arena_printf(arena, "%.*s%.*s%s%.*s", STR_ARG(otherwise[language].before),
+    str quote = player_chars(demo_trim(str_split(&rest, '\n')), DEMO_QUOTE_CHARS_MAX);
+    return arena_printf(view->arena, "%.*s%.*s%s%.*s", STR_ARG(otherwise[language].before),
                         STR_ARG(quote), quote.len < text.len ? " ..." : "",
                         STR_ARG(otherwise[language].after));
 }
 
 /* ---- the model ---- */
 
-static struct model_call *demo_start(void *self, const struct model_request *request,
-                                     const struct model_sink *sink, void *arg)
+/* The turn as pieces in the arena. */
+static struct play make_play(const struct view *view, const struct reply *reply)
 {
     static const uint32_t chunk[LANGUAGES] = {[ENGLISH] = 6, [CHINESE] = 3};
     enum { GAP_MS = 20 };
-    str text = player_last_user(request);
-    enum language language = language_of(text);
+    struct piece *pieces = arena_array(view->arena, 2, sizeof *pieces);
+    size_t count = 0;
+    if (reply->text.len) pieces[count++] = (struct piece){.kind = PIECE_TEXT, .bytes = reply->text};
+    if (reply->tool.len)
+        pieces[count++] =
+            (struct piece){.kind = PIECE_CALL, .name = reply->tool, .bytes = reply->args};
+    return (struct play){.pieces = pieces,
+                         .count = count,
+                         .chunk = chunk[view->language],
+                         .delay_ms = GAP_MS,
+                         .gap_ms = GAP_MS,
+                         .end = MODEL_DONE,
+                         .usage = player_usage(view->request, pieces, count),
+                         .round = view->request->round};
+}
 
+static struct model_call *demo_start(void *self, const struct model_request *request,
+                                     const struct model_sink *sink, void *arg)
+{
     AUTO(arena_done) struct arena arena;
     arena_init(&arena);
-    struct piece *piece = ARENA_NEW(&arena, struct piece);
-    *piece = (struct piece){.kind = PIECE_TEXT, .bytes = answer(&arena, text, language)};
-    struct play play = {.pieces = piece,
-                        .count = 1,
-                        .chunk = chunk[language],
-                        .delay_ms = GAP_MS,
-                        .gap_ms = GAP_MS,
-                        .end = MODEL_DONE,
-                        .usage = player_usage(request, piece, 1),
-                        .round = request->round};
+    struct view view;
+    demo_look(&arena, request, &view);
+    struct reply reply;
+    if (!demo_scene(&view, &reply)) reply = (struct reply){.text = plain_answer(&view)};
+    struct play play = make_play(&view, &reply);
     return player_start(self, &play, &arena, sink, arg);
 }
 

@@ -91,8 +91,10 @@ static inline void model_free(const struct model *model)
 /* The built-in one: rule-driven, zh and en, says that it is a demo. */
 void model_demo(struct loop *loop, struct model *ret_model);
 
-/* Turns from a file of JSON lines (docs/SCRIPT.md). ERR_CONFIG names the file and line. */
-enum err model_scripted(struct loop *loop, const char *path, struct model *ret_model,
-                        struct fault *reterr) MUST_USE;
+/* Turns from a file of JSON lines (docs/SCRIPT.md). Every request is appended to the file `log`, if
+ * that is not NULL, before its answer starts; a request that cannot be written there fails.
+ * ERR_CONFIG names the file, and the line of a script. */
+enum err model_scripted(struct loop *loop, const char *path, const char *log,
+                        struct model *ret_model, struct fault *reterr) MUST_USE;
 
 #endif

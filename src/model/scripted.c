@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The scripted model: the script is read once, a request picks a turn of it, the player plays it.
- * For tests, demonstrations and benchmarks.
+ * For tests, demonstrations and benchmarks. What it was asked may be kept too: one line of JSON for
+ * each request, in a file that a test reads.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "model/model.h"
 #include "model/script.h"
@@ -17,6 +18,7 @@
 struct scripted {
     struct loop *loop;
     struct script *script;
+    int log; /* -1: none */
 };
 
 static const struct play no_line = {
@@ -25,6 +27,83 @@ static const struct play no_line = {
     .why = &(const struct fault){.err = ERR_INTERNAL,
                                  .text = "no line of the script matches the last user message"},
 };
+
+static const struct play no_log = {
+    .chunk = 1,
+    .end = MODEL_FAILED,
+    .why = &(const struct fault){.err = ERR_INTERNAL,
+                                 .text = "the request could not be written to the script log"},
+};
+
+/* ---- what was asked ---- */
+
+static void write_message(struct json_writer *w, const struct model_message *message)
+{
+    json_object(w);
+    json_member(w, STR("role"), message->role);
+    json_member(w, STR("text"), message->text);
+    if (message->tool_calls.len) {
+        json_key(w, STR("toolCalls"));
+        json_raw(w, message->tool_calls);
+    }
+    if (message->tool_call_id.len) json_member(w, STR("toolCallId"), message->tool_call_id);
+    json_object_end(w);
+}
+
+static void write_request(struct json_writer *w, const struct model_request *request)
+{
+    json_object(w);
+    json_key(w, STR("round"));
+    json_number_u64(w, request->round);
+    json_member(w, STR("system"), request->system);
+    json_key(w, STR("messages"));
+    json_array(w);
+    for (size_t i = 0; i < request->count; i++) write_message(w, &request->messages[i]);
+    json_array_end(w);
+    json_key(w, STR("tools"));
+    json_raw(w, request->tools.len ? request->tools : STR("[]"));
+    json_member(w, STR("locale"), request->locale);
+    json_object_end(w);
+}
+
+/* The most that the line of a request can take. */
+static size_t line_bytes_max(const struct model_request *request)
+{
+    enum { ESCAPE_BYTES_MAX = 6, FRAME_BYTES = 128 };
+    size_t texts = request->system.len + request->locale.len, raw = request->tools.len;
+    for (size_t i = 0; i < request->count; i++) {
+        const struct model_message *m = &request->messages[i];
+        texts += m->role.len + m->text.len + m->tool_call_id.len;
+        raw += m->tool_calls.len + FRAME_BYTES;
+    }
+    return ESCAPE_BYTES_MAX * texts + raw + FRAME_BYTES;
+}
+
+/* All of it, in one write where the system allows. */
+static bool append(int fd, str line)
+{
+    while (line.len) {
+        ssize_t done = write(fd, line.p, line.len);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return false;
+        line = str_drop(line, (size_t)done);
+    }
+    return true;
+}
+
+static bool log_request(int fd, const struct model_request *request)
+{
+    AUTO(buf_done) struct buf line;
+    struct json_writer w;
+    buf_init(&line, line_bytes_max(request));
+    json_write_begin(&w, &line);
+    write_request(&w, request);
+    buf_char(&line, '\n');
+    assert(!line.full);
+    return append(fd, buf_str(&line));
+}
+
+/* ---- what is answered ---- */
 
 static bool fails(struct script_turn *turn)
 {
@@ -37,6 +116,8 @@ static struct model_call *scripted_start(void *self, const struct model_request 
                                          const struct model_sink *sink, void *arg)
 {
     const struct scripted *model = self;
+    if (model->log >= 0 && !log_request(model->log, request))
+        return player_start(model->loop, &no_log, NULL, sink, arg);
     struct script_turn *turn =
         script_turn(model->script, player_last_user(request), request->round);
     if (!turn) return player_start(model->loop, &no_line, NULL, sink, arg);
@@ -53,6 +134,7 @@ static struct model_call *scripted_start(void *self, const struct model_request 
 static void scripted_free(void *self)
 {
     struct scripted *model = self;
+    if (model->log >= 0) close(model->log);
     script_free(model->script);
     free(model);
 }
@@ -62,6 +144,8 @@ static const struct model_ops scripted_ops = {
     .cancel = player_cancel,
     .free = scripted_free,
 };
+
+/* ---- making one ---- */
 
 static void fd_close(const int *fd)
 {
@@ -86,19 +170,33 @@ static enum err read_file(const char *path, struct buf *text, struct fault *rete
     return OK;
 }
 
-enum err model_scripted(struct loop *loop, const char *path, struct model *ret_model,
-                        struct fault *reterr)
+/* It holds conversations: nobody else may read it. */
+static enum err open_log(const char *path, int *ret_fd, struct fault *reterr)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fault(reterr, ERR_CONFIG, "%s: cannot be written: %s", path, strerror(errno));
+    *ret_fd = fd;
+    return OK;
+}
+
+enum err model_scripted(struct loop *loop, const char *path, const char *log,
+                        struct model *ret_model, struct fault *reterr)
 {
     AUTO(buf_done) struct buf text;
     buf_init(&text, SCRIPT_BYTES_MAX + 1);
-    struct script *script;
+    struct script *script = NULL;
+    int fd = -1;
     enum err e = read_file(path, &text, reterr);
     if (!e) e = script_parse(path, buf_str(&text), &script, reterr);
-    if (e) return e;
-
+    if (!e && log) e = open_log(log, &fd, reterr);
+    if (e) {
+        script_free(script);
+        return e;
+    }
     struct scripted *model = malloc(sizeof *model);
     if (!model) abort();
-    *model = (struct scripted){loop, script};
+    *model = (struct scripted){loop, script, fd};
     *ret_model = (struct model){&scripted_ops, model, "scripted"};
     return OK;
 }

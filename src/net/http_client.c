@@ -94,6 +94,7 @@ struct client_request {
 
     char *body;
     size_t body_len, body_sent;
+    bool sent; /* a connection was ready: from here on it may have reached the server */
     bool public_only;
     int folder_fd; /* of a long Unix path, or -1 */
 
@@ -224,6 +225,7 @@ static int on_connected(void *arg, char *ip, char *local_ip, int port, int local
 {
     (void)ip, (void)local_ip, (void)port, (void)local_port;
     struct client_request *request = arg;
+    request->sent = true;
     request->fault = (struct fault){0}; /* another address of the host may have been refused */
     enter_phase(request, ANSWERING);
     return CURL_PREREQFUNC_OK;
@@ -517,6 +519,11 @@ struct client *client_new(struct loop *loop)
     must(curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client));
     must(curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CLIENT_IDLE_CONNECTIONS_MAX));
     return client;
+}
+
+struct loop *client_loop(const struct client *client)
+{
+    return client->loop;
 }
 
 void client_free(struct client *client)
@@ -814,6 +821,11 @@ str client_header_get(const struct client_request *request, str name)
         return str_trim(value);
     }
     return STR_EMPTY;
+}
+
+bool client_request_sent(const struct client_request *request)
+{
+    return request->sent;
 }
 
 void client_cancel(struct client_request *request)

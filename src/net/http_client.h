@@ -24,6 +24,8 @@ struct client *client_new(struct loop *loop);
  * inside a callback of this client's requests. NULL is fine. */
 void client_free(struct client *client);
 
+struct loop *client_loop(const struct client *client); /* the one it was made on */
+
 struct client_header {
     const char *name, *value;
 };
@@ -70,6 +72,11 @@ struct client_request *client_send(struct client *client, const struct client_op
 
 /* Value of an answer's first header of that name, "" when absent; valid from on_head to on_done. */
 str client_header_get(const struct client_request *request, str name);
+
+/* May the server have seen any of it? False as long as no connection was ready for the request (name,
+ * connection, TLS, proxy tunnel): then it has surely not been sent. From client_send to the end of
+ * on_done. */
+bool client_request_sent(const struct client_request *request);
 
 /* Stop: no callback of this request comes any more, on_done neither, and the pointer is gone; arg
  * may be freed at once. The connection closes at the end of this turn of the loop. May be called

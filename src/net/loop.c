@@ -187,7 +187,8 @@ void loop_free(struct loop *loop)
         next = s->next;
         uv_close((uv_handle_t *)&s->uv, free_signal);
     }
-    uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets the close callbacks run */
+    /* Lets work end and the close callbacks run; a loop_stop that came late ends one turn of it. */
+    while (uv_run(&loop->uv, UV_RUN_DEFAULT)) continue;
     must(uv_loop_close(&loop->uv));
     free(loop);
 }
@@ -233,6 +234,35 @@ void loop_defer_cancel(struct loop *loop, struct loop_defer *defer)
     *link = defer->next;
     if (!*link) loop->deferred_tail = link;
     defer->queued = false;
+}
+
+/* ---- work beside the loop ---- */
+
+struct running_work {
+    uv_work_t uv;
+    struct loop_work *work;
+};
+
+static void on_work(uv_work_t *request)
+{
+    struct loop_work *work = CONTAINER(request, struct running_work, uv)->work;
+    work->fn(work);
+}
+
+static void on_work_done(uv_work_t *request, int status)
+{
+    (void)status; /* we cancel none */
+    struct running_work *running = CONTAINER(request, struct running_work, uv);
+    struct loop_work *work = running->work;
+    free(running);
+    work->done(work);
+}
+
+void loop_work(struct loop *loop, struct loop_work *work)
+{
+    struct running_work *running = make(sizeof *running);
+    running->work = work;
+    must(uv_queue_work(&loop->uv, &running->uv, on_work, on_work_done));
 }
 
 /* ---- timers and deadlines ---- */

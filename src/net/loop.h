@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The event loop, and the only place that knows libuv: sockets, listeners, timers, signals,
- * messages from other threads, watched descriptors (for libcurl).
+ * messages from other threads, work for other threads, watched descriptors (for libcurl).
  *
  * One thread runs the loop and owns everything here; only loop_post may be called from another.
  * Callbacks do bounded work. Objects are never freed inside their own callback: sock_close and
@@ -39,6 +39,15 @@ struct loop_defer {
 };
 void loop_defer(struct loop *loop, struct loop_defer *defer);
 void loop_defer_cancel(struct loop *loop, struct loop_defer *defer);
+
+/* Run work->fn on a thread of libuv's pool, then work->done on the loop thread. Embedded; it must
+ * stay until done is called. For what blocks or computes for long and needs nothing of the loop; fn
+ * touches only what belongs to the work. It cannot be cancelled: loop_free waits for it. */
+struct loop_work {
+    void (*fn)(struct loop_work *work);
+    void (*done)(struct loop_work *work); /* may free the work */
+};
+void loop_work(struct loop *loop, struct loop_work *work);
 
 /* Timers: one shot; starting again moves it. */
 struct timer;

@@ -23,6 +23,11 @@ static str clean(const char *text, char *copy, size_t size)
 
 void problem_write(struct buf *out, enum err e, const struct fault *fault)
 {
+    problem_write_with(out, e, fault, STR_EMPTY, STR_EMPTY);
+}
+
+void problem_write_with(struct buf *out, enum err e, const struct fault *fault, str name, str json)
+{
     const char *detail = fault && fault->text[0] ? fault->text : err_title(e);
     const char *field = fault ? fault->field : "";
     char copy[sizeof fault->text];
@@ -39,5 +44,9 @@ void problem_write(struct buf *out, enum err e, const struct fault *fault)
     json_member(&w, STR("detail"), clean(detail, copy, sizeof copy));
     json_member(&w, STR("code"), str_c(err_code(e)));
     if (field[0]) json_member(&w, STR("field"), clean(field, copy, sizeof copy));
+    if (name.len) {
+        json_key(&w, name);
+        json_raw(&w, json);
+    }
     json_object_end(&w);
 }

@@ -14,4 +14,8 @@
  */
 void problem_write(struct buf *out, enum err e, const struct fault *fault);
 
+/* The same with one more member: what the problem is about, already JSON. An empty name adds none.
+ */
+void problem_write_with(struct buf *out, enum err e, const struct fault *fault, str name, str json);
+
 #endif

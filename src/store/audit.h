@@ -4,7 +4,9 @@
  *
  * The entries of a thread form a chain: each carries an HMAC over the one before it and its own
  * fields, and the thread's head says how many there are. Whoever changes, removes or reorders an
- * entry without the key is found by audit_check. Plain blocking code for use inside a job.
+ * entry without the key is found by audit_check. Not found is the removal of a thread with all its
+ * rows, and an older copy of the whole database put in place of the newer: both are what deleting
+ * and restoring do. Plain blocking code for use inside a job.
  */
 #ifndef STORE_AUDIT_H
 #define STORE_AUDIT_H
@@ -39,18 +41,37 @@ struct audit_entry {
     msec at;
 };
 
-/* Append to the thread's chain under the key (SECRET_AUDIT's subkey). */
+enum {
+    AUDIT_KEY_ID_BYTES = 4,
+    AUDIT_SEAL_BYTES = AUDIT_KEY_ID_BYTES + HASH_BYTES, /* which key, and its HMAC */
+};
+
+/* Append to the thread's chain under the key (SECRET_AUDIT's subkey). A chain that is broken is
+ * continued, and stays broken. ERR_TOO_LARGE: more than AUDIT_ENTRY_BYTES_MAX. */
 enum err audit_add(struct db *db, const unsigned char key[static HASH_BYTES], int64_t thread,
                    const struct audit_entry *entry) MUST_USE;
 
-/* Walk the chains of threads behind `after_thread`, at most `limit` entries of work; *ret_next is
- * the thread to go on after, 0 at the end. A broken chain is a fault (ERR_IO) that names thread and
- * entry. */
-struct audit_tally {
-    uint64_t threads, entries;
+/* How far a check has come; all zero at the start. A chain may grow, and a thread go, between two
+ * steps. */
+struct audit_place {
+    int64_t thread;
+    bool inside; /* the chain of this thread, behind entry n with this seal */
+    int64_t n;
+    unsigned char seal[AUDIT_SEAL_BYTES];
 };
+struct audit_tally {
+    uint64_t threads, entries; /* found intact so far */
+};
+
+/* Check on from the place, at most `limit` entries and chains together; *ret_end: that was all. A
+ * broken chain is a fault, ERR_DAMAGED, that names thread and entry. */
 enum err audit_check(struct db *db, const unsigned char key[static HASH_BYTES],
-                     int64_t after_thread, size_t limit, int64_t *ret_next,
-                     struct audit_tally *tally, struct fault *reterr) MUST_USE;
+                     struct audit_place *place, size_t limit, struct audit_tally *tally,
+                     bool *ret_end, struct fault *reterr) MUST_USE;
+
+/* All chains of a data folder, with or without a server at work in it: only reads. A database from
+ * before there was an audit trail has none. ERR_NOT_FOUND if the folder has no database. */
+enum err audit_check_folder(const char *folder, const unsigned char key[static HASH_BYTES],
+                            struct audit_tally *ret_tally, struct fault *reterr) MUST_USE;
 
 #endif

@@ -64,23 +64,26 @@ struct call_list {
     size_t count;
 };
 
-enum err call_add(struct db *db, const struct call *call) MUST_USE;
-enum err call_update(struct db *db, const struct call *call) MUST_USE; /* all but the keys; result
-                                                                          only if not empty */
+enum err call_add(struct db *db, const struct call *call) MUST_USE; /* ERR_BUSY: it is there */
+/* All but run, round, n and call_id, by which it is found; result only if not empty. ERR_NOT_FOUND.
+ */
+enum err call_update(struct db *db, const struct call *call) MUST_USE;
 
 /* The calls of one model turn, in its order. */
 enum err calls_of_round(struct db *db, struct arena *arena, int64_t run, uint32_t round,
                         struct call_list *ret_list) MUST_USE;
 
-/* call_id, tool and model_text of every call of a run that has a result. */
+/* call_id, tool and model_text of every call of a run that is settled or stands in history, in order:
+ * the newest of them, at most about CALLS_SEEN_BYTES_MAX. */
 enum err calls_seen(struct db *db, struct arena *arena, int64_t run, struct call_list *ret_list)
     MUST_USE;
 
-/* What the call of a history row returned: result or spool, result_bytes. ERR_NOT_FOUND. */
+/* What the call of a history row returned: result or spool, result_bytes; and run, call_id, tool.
+ * ERR_NOT_FOUND. */
 enum err call_result(struct db *db, struct arena *arena, int64_t thread, str result_id,
                      struct call *ret_call) MUST_USE;
 
-/* Is a call of this thread under way? */
+/* Is a call of this thread's current run under way? */
 enum err calls_started(struct db *db, int64_t thread, bool *ret_started) MUST_USE;
 
 /* Names of the spool files of a thread, for its deletion. */

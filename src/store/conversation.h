@@ -130,11 +130,13 @@ struct run {
     int64_t id, thread;
     str run_id, agent, model;
     enum run_status status;
-    uint32_t legs;     /* so far */
-    str task_id;       /* of the newest leg */
-    str input;         /* JSON of the newest leg: state, tools, context, forwardedProps */
-    str queued;        /* the message that waits, as JSON; empty unless queued */
-    int64_t start_seq; /* the 202's seq: facts before this run */
+    uint32_t legs;      /* so far */
+    str task_id;        /* of the newest leg */
+    str input;          /* JSON: state, tools, context, forwardedProps; for run_add only, read back
+                           by run_input */
+    size_t input_bytes; /* of it; 0 if there is nothing in it */
+    str queued;         /* the message that waits, as JSON; empty unless queued */
+    int64_t start_seq;  /* the 202's seq: facts before this run */
     uint64_t input_tokens, output_tokens;
     msec created, ended; /* ended 0: open */
 };
@@ -143,6 +145,8 @@ enum err run_add(struct db *db, struct run *run)
     MUST_USE; /* sets id; ERR_BUSY if the thread has run_id */
 enum err run_find(struct db *db, struct arena *arena, int64_t thread, str run_id,
                   struct run *ret_run) MUST_USE;
+enum err run_input(struct db *db, struct arena *arena, int64_t run, str *ret_input)
+    MUST_USE; /* {} if it brought nothing */
 /* The run that is running, waiting or cancelling; ERR_NOT_FOUND if the thread is idle. */
 enum err run_current(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
     MUST_USE;
@@ -163,7 +167,8 @@ enum err run_queue(struct db *db, struct arena *arena, int64_t thread, struct ru
  * `after_id`. */
 enum err run_unfinished(struct db *db, struct arena *arena, int64_t after_id, size_t limit,
                         struct run_list *ret_list) MUST_USE;
-enum err run_update(struct db *db, const struct run *run) MUST_USE; /* all fields, by id */
+enum err run_update(struct db *db, const struct run *run)
+    MUST_USE; /* all fields but its input, by id */
 enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, msec now)
     MUST_USE; /* a legs row */
 

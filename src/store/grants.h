@@ -33,9 +33,11 @@ enum err grant_add(struct db *db, struct grant *grant) MUST_USE; /* sets n */
 /* Newest first, before `before` (0: from the start). */
 enum err grants_page(struct db *db, struct arena *arena, str owner, int64_t before, size_t limit,
                      struct grant_list *ret_list) MUST_USE;
-/* Those that may serve a run of this thread: at most GRANTS_MAX. */
+/* Those that may serve a run of this thread: at most GRANTS_MAX, its own ones first. */
 enum err grants_of_thread(struct db *db, struct arena *arena, str owner, int64_t thread,
                           struct grant_list *ret_list) MUST_USE;
+enum err grant_find(struct db *db, struct arena *arena, str owner, str id, struct grant *ret_grant)
+    MUST_USE; /* ERR_NOT_FOUND */
 /* ERR_NOT_FOUND. Every running run of the owner has to look again: see snapshot_touch. */
 enum err grant_delete(struct db *db, str owner, str id) MUST_USE;
 

@@ -33,6 +33,8 @@ enum interaction_type { INTERACTION_TYPES(INTERACTION_ENUM) INTERACTION_TYPE_COU
 enum interaction_status { INTERACTION_STATUSES(INTERACTION_ENUM) INTERACTION_STATUS_COUNT };
 #undef INTERACTION_ENUM
 
+enum { INTERACTION_ROLES_MAX = 4 };
+
 const char *interaction_type_name(enum interaction_type type);
 const char *interaction_status_name(enum interaction_status status);
 
@@ -71,6 +73,7 @@ struct interaction_list {
     struct interaction *rows;
     size_t count;
     bool more;
+    int64_t next; /* of a page with more behind it: what `before` is for the next one */
 };
 
 enum err interaction_add(struct db *db, struct interaction *interaction) MUST_USE; /* sets n */
@@ -80,26 +83,30 @@ enum err interaction_find(struct db *db, struct arena *arena, str id,
 /* Writes status and everything below "once settled" of a row that is open. ERR_BUSY: it is not. */
 enum err interaction_settle(struct db *db, const struct interaction *interaction) MUST_USE;
 
-/* A resolved confirm whose call has to be confirmed again. */
+/* A resolved confirm whose call has to be confirmed again. ERR_BUSY: it is no such. */
 enum err interaction_supersede(struct db *db, str id) MUST_USE;
 
 /* ERR_BUSY if it is not open. */
 enum err interaction_set_expiry(struct db *db, str id, msec expires) MUST_USE;
 
-/* The open ones of a run, or of a thread, in order of opening; there are a few. */
+/* The open ones of a run, or of a thread, in order of opening; there are a few, at most the
+ * STATE_IDS_MAX that a run's state can name. */
 enum err interactions_of_run(struct db *db, struct arena *arena, int64_t run,
                              struct interaction_list *ret_list) MUST_USE;
 enum err interactions_of_thread(struct db *db, struct arena *arena, int64_t thread,
                                 struct interaction_list *ret_list) MUST_USE;
 
 /* What somebody sees: their own ones, and those whose approver is one of their roles (names, may be
- * empty strs). Newest first. */
+ * empty strs). Newest first. A page looks at no more than INBOX_LOOK_MAX rows and ends behind
+ * INBOX_PAGE_BYTES_MAX, so it may be shorter than `limit`, and even empty, with `more` behind it. */
 struct interaction_filter {
     str owner;
-    str roles[4];
-    int status;           /* enum interaction_status, or -1: any */
-    str agent, thread_id; /* empty: any */
-    int64_t before;       /* n of the last row of the page before; 0: from the start */
+    str roles[INTERACTION_ROLES_MAX];
+    int status;     /* enum interaction_status, or -1: any */
+    str agent;      /* empty: any */
+    str thread_id;  /* empty: any; else a thread of the owner's own, and roles do not count: whose
+                       threads others have, and how they call them, is not theirs to ask */
+    int64_t before; /* next of the page before; 0: from the start */
     size_t limit;
 };
 enum err interactions_page(struct db *db, struct arena *arena,

@@ -13,8 +13,8 @@ enum err message_add(struct db *db, int64_t thread, const struct message *messag
 {
     struct stmt *s = db_prepare(
         db, "INSERT INTO messages (thread, seq, id, role, run_id, created, plain, metadata, usage,"
-            " tool_calls, content, provider_data)"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
+            " tool_calls, content, provider_data, tool)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
     stmt_bind_i64(s, 1, thread);
     stmt_bind_i64(s, 2, message->seq);
     stmt_bind_str(s, 3, message->id);
@@ -27,6 +27,7 @@ enum err message_add(struct db *db, int64_t thread, const struct message *messag
     stmt_bind_str(s, 10, message->tool_calls);
     stmt_bind_str(s, 11, message->content);
     stmt_bind_str(s, 12, message->provider_data);
+    stmt_bind_str(s, 13, message->tool);
     return stmt_run(s);
 }
 
@@ -41,11 +42,21 @@ enum err message_exists(struct db *db, int64_t thread, str id, bool *ret_exists)
     return e;
 }
 
+enum err message_set_metadata(struct db *db, int64_t thread, str id, str metadata)
+{
+    struct stmt *s = db_prepare(db, "UPDATE messages SET metadata=?3 WHERE thread=?1 AND id=?2");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_str(s, 2, id);
+    stmt_bind_str(s, 3, metadata);
+    enum err e = stmt_run(s);
+    return e || db_changes(db) ? e : ERR_NOT_FOUND;
+}
+
 /* ---- pages ---- */
 
 #define MESSAGE_COLUMNS                                                            \
     "seq, id, role, run_id, created, plain, metadata, usage, tool_calls, content," \
-    " provider_data"
+    " provider_data, tool"
 
 static void message_read(struct stmt *s, struct arena *arena, struct message *message)
 {
@@ -61,6 +72,7 @@ static void message_read(struct stmt *s, struct arena *arena, struct message *me
         .tool_calls = arena_str(arena, stmt_str(s, 8)),
         .content = arena_str(arena, stmt_str(s, 9)),
         .provider_data = arena_str(arena, stmt_str(s, 10)),
+        .tool = arena_str(arena, stmt_str(s, 11)),
     };
 }
 
@@ -102,7 +114,8 @@ enum err message_page(struct db *db, struct arena *arena, int64_t thread, int64_
         if (list.more) break;
         struct message *message = ROWS_ADD(arena, list.messages, list.count);
         message_read(s, arena, message);
-        bytes += message->content.len + message->plain.len;
+        bytes += message->content.len + message->plain.len + message->tool.len +
+                 message->tool_calls.len + message->metadata.len;
     }
     enum err e = stmt_end(s);
     if (e) return e;

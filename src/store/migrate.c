@@ -162,6 +162,178 @@ static const struct migration migrations[] = {
         ") STRICT, WITHOUT ROWID;"
         "CREATE INDEX idempotency_by_age ON idempotency(created);"
         "CREATE INDEX idempotency_by_thread ON idempotency(thread) WHERE thread IS NOT NULL;"),
+
+    /* A run's input may be long and never changes: apart from the row that every step writes, a
+     * step does not write it again. An interaction goes with its thread, as its run does.
+     *
+     * The three indexes that interactions are listed by hold all that a list looks at, in its
+     * order, for each status apart. */
+    MIGRATION(3, "people and tools",
+        "CREATE TABLE run_inputs ("            /* none: {} */
+        "  run INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,"
+        "  input TEXT NOT NULL"
+        ") STRICT;"
+        "INSERT INTO run_inputs SELECT id, input FROM runs WHERE input NOT IN ('', '{}');"
+        "ALTER TABLE runs DROP COLUMN input;"
+        "ALTER TABLE runs ADD COLUMN input_bytes INTEGER NOT NULL DEFAULT 0;"
+        "UPDATE runs SET input_bytes=length(CAST("
+        "  (SELECT input FROM run_inputs WHERE run=id) AS BLOB))"
+        "  WHERE id IN (SELECT run FROM run_inputs);"
+        "ALTER TABLE messages ADD COLUMN tool TEXT NOT NULL DEFAULT '';" /* '': no tool row */
+        "CREATE TABLE interactions ("
+        "  n INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
+        "  run INTEGER NOT NULL,"
+        "  type INTEGER NOT NULL,"             /* enum interaction_type */
+        "  status INTEGER NOT NULL,"           /* enum interaction_status: 0 is open */
+        "  seq INTEGER NOT NULL,"              /* of the fact that opened it */
+        "  opened INTEGER NOT NULL,"
+        "  expires INTEGER NOT NULL,"          /* 0: never */
+        "  settled INTEGER NOT NULL,"          /* 0: open */
+        "  resume_step INTEGER NOT NULL,"
+        "  allow_freeform INTEGER NOT NULL,"
+        "  multi INTEGER NOT NULL,"
+        "  id TEXT NOT NULL UNIQUE,"
+        "  owner TEXT NOT NULL,"
+        "  agent TEXT NOT NULL,"
+        "  thread_id TEXT NOT NULL,"
+        "  run_id TEXT NOT NULL,"
+        "  call_id TEXT NOT NULL,"             /* from here on '' is "none" */
+        "  approver TEXT NOT NULL,"
+        "  answered_by TEXT NOT NULL,"
+        "  via TEXT NOT NULL,"
+        "  locale TEXT NOT NULL,"
+        "  resume_node TEXT NOT NULL,"
+        "  resume_phase TEXT NOT NULL,"
+        "  tool TEXT NOT NULL,"
+        "  risk TEXT NOT NULL,"
+        "  binding TEXT NOT NULL,"
+        "  display_text TEXT NOT NULL,"
+        "  question TEXT NOT NULL,"
+        "  summary TEXT NOT NULL,"
+        "  text TEXT NOT NULL,"
+        "  choices TEXT NOT NULL,"
+        "  fields TEXT NOT NULL,"
+        "  metadata TEXT NOT NULL,"
+        "  answer TEXT NOT NULL,"
+        "  args_schema TEXT NOT NULL,"
+        "  args TEXT NOT NULL"
+        ") STRICT;"
+        "CREATE INDEX interactions_by_thread ON interactions(thread, status, n, agent);"
+        "CREATE INDEX interactions_by_owner ON interactions(owner, status, n, agent);"
+        "CREATE INDEX interactions_by_approver ON interactions(approver, status, n, agent)"
+        "  WHERE approver<>'';"
+        "CREATE INDEX interactions_by_expiry ON interactions(expires) WHERE status=0 AND expires>0;"
+        "CREATE TABLE tool_calls ("
+        "  id INTEGER PRIMARY KEY,"
+        "  run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
+        "  round INTEGER NOT NULL,"
+        "  n INTEGER NOT NULL,"
+        "  thread INTEGER NOT NULL,"           /* of the run */
+        "  state INTEGER NOT NULL,"            /* enum call_state */
+        "  stage INTEGER NOT NULL,"
+        "  write INTEGER NOT NULL,"
+        "  idempotent INTEGER NOT NULL,"
+        "  attempts INTEGER NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  started INTEGER NOT NULL,"          /* 0: not yet, as ended */
+        "  ended INTEGER NOT NULL,"
+        "  result_bytes INTEGER NOT NULL,"
+        "  call_id TEXT NOT NULL,"
+        "  message_id TEXT NOT NULL,"
+        "  tool TEXT NOT NULL,"
+        "  provider_id TEXT NOT NULL,"
+        "  rule TEXT NOT NULL,"                /* from here on '' is "none" */
+        "  binding TEXT NOT NULL,"
+        "  result_id TEXT NOT NULL,"
+        "  spool TEXT NOT NULL,"
+        "  error TEXT NOT NULL,"
+        "  args TEXT NOT NULL,"
+        "  model_text TEXT NOT NULL,"
+        "  content TEXT NOT NULL,"
+        "  result TEXT NOT NULL,"
+        "  UNIQUE (run, round, n)"
+        ") STRICT;"
+        "CREATE UNIQUE INDEX tool_calls_by_result ON tool_calls(thread, result_id)"
+        "  WHERE result_id<>'';"
+        "CREATE INDEX tool_calls_spooled ON tool_calls(thread) WHERE spool<>'';"
+        "CREATE TABLE grants ("
+        "  n INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  thread INTEGER REFERENCES threads(id) ON DELETE CASCADE," /* NULL: all of the owner's */
+        "  created INTEGER NOT NULL,"
+        "  id TEXT NOT NULL UNIQUE,"
+        "  owner TEXT NOT NULL,"
+        "  thread_id TEXT NOT NULL,"
+        "  tool TEXT NOT NULL,"
+        "  made_by TEXT NOT NULL,"
+        "  interaction_id TEXT NOT NULL,"
+        "  match TEXT NOT NULL"
+        ") STRICT;"
+        "CREATE INDEX grants_by_owner ON grants(owner, n);"
+        "CREATE INDEX grants_for_all ON grants(owner, n) WHERE thread IS NULL;"
+        "CREATE INDEX grants_by_thread ON grants(thread, n) WHERE thread IS NOT NULL;"
+        "CREATE TABLE audit ("
+        "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
+        "  n INTEGER NOT NULL,"                /* 1, 2, ... */
+        "  action INTEGER NOT NULL,"           /* enum audit_action */
+        "  at INTEGER NOT NULL,"
+        "  interaction_id TEXT NOT NULL,"
+        "  call_id TEXT NOT NULL,"
+        "  who TEXT NOT NULL,"
+        "  via TEXT NOT NULL,"
+        "  why TEXT NOT NULL,"
+        "  hash BLOB NOT NULL,"                /* SHA-256 of what it is about */
+        "  seal BLOB NOT NULL,"                /* over the one before it and all of this row */
+        "  PRIMARY KEY (thread, n)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE TABLE audit_heads ("
+        "  thread INTEGER PRIMARY KEY REFERENCES threads(id) ON DELETE CASCADE,"
+        "  count INTEGER NOT NULL,"
+        "  last BLOB NOT NULL,"                /* seal of the last entry */
+        "  seal BLOB NOT NULL"                 /* over the others */
+        ") STRICT;"
+        "CREATE TABLE outbox ("
+        "  n INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  next INTEGER NOT NULL,"
+        "  attempts INTEGER NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  id TEXT NOT NULL,"
+        "  event TEXT NOT NULL,"
+        "  url TEXT NOT NULL,"
+        "  body TEXT NOT NULL"
+        ") STRICT;"
+        "CREATE INDEX outbox_by_time ON outbox(next, n);"),
+
+    /* Events are looked for by time, and those of past years are the many: by their end. */
+    MIGRATION(4, "calendar",
+        "CREATE TABLE calendar_events ("
+        "  id TEXT NOT NULL UNIQUE,"
+        "  owner TEXT NOT NULL,"
+        "  call_id TEXT NOT NULL,"             /* that wrote it */
+        "  start_utc INTEGER NOT NULL,"
+        "  end_utc INTEGER NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  start_time TEXT NOT NULL,"          /* as it was written, with its offset */
+        "  end_time TEXT NOT NULL,"
+        "  title TEXT NOT NULL,"
+        "  location TEXT NOT NULL,"            /* '': none */
+        "  attendees TEXT NOT NULL,"           /* JSON list */
+        "  UNIQUE (owner, call_id)"
+        ") STRICT;"
+        "CREATE INDEX calendar_by_end ON calendar_events(owner, end_utc, start_utc, id);"
+        "CREATE TABLE calendar_shares ("
+        "  event TEXT NOT NULL REFERENCES calendar_events(id) ON DELETE CASCADE,"
+        "  target TEXT NOT NULL,"              /* the user who may see it */
+        "  PRIMARY KEY (event, target)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE INDEX calendar_shares_by_target ON calendar_shares(target);"
+        "CREATE TABLE calendar_done ("         /* what calls with an effect returned */
+        "  owner TEXT NOT NULL,"
+        "  call_id TEXT NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  result TEXT NOT NULL,"
+        "  PRIMARY KEY (owner, call_id)"
+        ") STRICT, WITHOUT ROWID;"),
     /* clang-format on */
 };
 

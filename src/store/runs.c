@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables `runs`, `legs` and `accepted`. Runs of a thread are queued and started in the order of
- * their ids.
+ * The tables `runs`, `run_inputs`, `legs` and `accepted`. Runs of a thread are queued and started in
+ * the order of their ids. An input may have megabytes and is read once: it has a table of its own,
+ * so that the row of the run, which every step reads and writes, stays short.
  *
  * The open runs have an index of their own, runs_open(status, thread): the queue of a thread, its
  * current run and the work left after a restart are each a short stretch of it, and those that wait
@@ -41,7 +42,7 @@ bool run_status_open(enum run_status status)
 
 /* ---- writing ---- */
 
-/* Parameters 1 to 11: what may change in the life of a run. */
+/* Parameters 1 to 10: what may change in the life of a run. */
 static void run_bind(struct stmt *s, const struct run *run)
 {
     stmt_bind_i64(s, 1, run->status);
@@ -53,33 +54,46 @@ static void run_bind(struct stmt *s, const struct run *run)
     stmt_bind_str(s, 7, run->agent);
     stmt_bind_str(s, 8, run->model);
     stmt_bind_str(s, 9, run->task_id);
-    stmt_bind_str(s, 10, run->input);
-    stmt_bind_str(s, 11, run->queued);
+    stmt_bind_str(s, 10, run->queued);
 }
 
+static enum err input_add(struct db *db, int64_t run, str input)
+{
+    struct stmt *s = db_prepare(db, "INSERT INTO run_inputs (run, input) VALUES (?1, ?2)");
+    stmt_bind_i64(s, 1, run);
+    stmt_bind_str(s, 2, input);
+    return stmt_run(s);
+}
+
+/* Most runs bring nothing: no row for them. */
 enum err run_add(struct db *db, struct run *run)
 {
+    str input = str_eq(run->input, STR("{}")) ? STR_EMPTY : run->input;
     struct stmt *s = db_prepare(
         db, "INSERT INTO runs (status, legs, start_seq, input_tokens, output_tokens, ended, agent,"
-            " model, task_id, input, queued, thread, run_id, created)"
+            " model, task_id, queued, thread, run_id, created, input_bytes)"
             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) RETURNING id");
     run_bind(s, run);
-    stmt_bind_i64(s, 12, run->thread);
-    stmt_bind_str(s, 13, run->run_id);
-    stmt_bind_i64(s, 14, run->created);
+    stmt_bind_i64(s, 11, run->thread);
+    stmt_bind_str(s, 12, run->run_id);
+    stmt_bind_i64(s, 13, run->created);
+    stmt_bind_i64(s, 14, (int64_t)input.len);
     int64_t id = stmt_step(s) ? stmt_i64(s, 0) : 0;
     enum err e = stmt_run(s);
-    if (!e) run->id = id;
-    return e;
+    if (!e && input.len) e = input_add(db, id, input);
+    if (e) return e;
+    run->id = id;
+    run->input_bytes = input.len;
+    return OK;
 }
 
 enum err run_update(struct db *db, const struct run *run)
 {
     struct stmt *s = db_prepare(
         db, "UPDATE runs SET status=?1, legs=?2, start_seq=?3, input_tokens=?4, output_tokens=?5,"
-            " ended=?6, agent=?7, model=?8, task_id=?9, input=?10, queued=?11 WHERE id=?12");
+            " ended=?6, agent=?7, model=?8, task_id=?9, queued=?10 WHERE id=?11");
     run_bind(s, run);
-    stmt_bind_i64(s, 12, run->id);
+    stmt_bind_i64(s, 11, run->id);
     enum err e = stmt_run(s);
     return e || db_changes(db) ? e : ERR_NOT_FOUND;
 }
@@ -110,7 +124,7 @@ enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, ms
 
 #define RUN_COLUMNS                                                                      \
     "id, thread, run_id, status, legs, start_seq, input_tokens, output_tokens, created," \
-    " ended, agent, model, task_id, input, queued"
+    " ended, agent, model, task_id, queued, input_bytes"
 
 /* A status nobody knows comes from a damaged file. */
 static enum err run_read(struct stmt *s, struct arena *arena, struct run *run)
@@ -131,8 +145,8 @@ static enum err run_read(struct stmt *s, struct arena *arena, struct run *run)
         .agent = arena_str(arena, stmt_str(s, 10)),
         .model = arena_str(arena, stmt_str(s, 11)),
         .task_id = arena_str(arena, stmt_str(s, 12)),
-        .input = arena_str(arena, stmt_str(s, 13)),
-        .queued = arena_str(arena, stmt_str(s, 14)),
+        .queued = arena_str(arena, stmt_str(s, 13)),
+        .input_bytes = (size_t)stmt_i64(s, 14),
     };
     return OK;
 }
@@ -168,6 +182,16 @@ enum err run_find(struct db *db, struct arena *arena, int64_t thread, str run_id
     stmt_bind_i64(s, 1, thread);
     stmt_bind_str(s, 2, run_id);
     return run_one(s, arena, ret_run);
+}
+
+enum err run_input(struct db *db, struct arena *arena, int64_t run, str *ret_input)
+{
+    struct stmt *s = db_prepare(db, "SELECT input FROM run_inputs WHERE run=?1");
+    stmt_bind_i64(s, 1, run);
+    str input = stmt_step(s) ? arena_str(arena, stmt_str(s, 0)) : STR("{}");
+    enum err e = stmt_end(s);
+    if (!e) *ret_input = input;
+    return e;
 }
 
 enum err run_current(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)

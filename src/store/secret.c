@@ -93,17 +93,18 @@ static enum err key_ensure(int folder_fd)
     return fsync(folder_fd) ? ERR_IO : OK;
 }
 
-static enum err folder_key(const char *folder, struct master *master, struct fault *reterr)
+static enum err folder_key(const char *folder, bool make, struct master *master,
+                           struct fault *reterr)
 {
     AUTO(fd_closep) int folder_fd = -1;
     enum err e = private_folder_open(folder, &folder_fd, reterr);
     if (e) return e;
-    e = key_ensure(folder_fd);
+    e = make ? key_ensure(folder_fd) : OK;
     if (e) return fault(reterr, e, "%s/" KEY_NAME " cannot be made: %s", folder, strerror(errno));
     AUTO(fd_closep) int fd = openat(folder_fd, KEY_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return fault(reterr, ERR_IO, "%s/" KEY_NAME " cannot be opened: %s", folder,
-                     strerror(errno));
+        return fault(reterr, errno == ENOENT ? ERR_CONFIG : ERR_IO,
+                     "%s/" KEY_NAME " cannot be opened: %s", folder, strerror(errno));
     char path[4096];
     snprintf(path, sizeof path, "%s/" KEY_NAME, folder);
     e = master_read(fd, path, master, reterr);
@@ -144,15 +145,27 @@ static struct secret *secret_new(str master)
     return secret;
 }
 
-enum err secret_open(const char *folder, const char *file, struct secret **ret_secret,
-                     struct fault *reterr)
+static enum err secret_read(const char *folder, const char *file, bool make,
+                            struct secret **ret_secret, struct fault *reterr)
 {
     AUTO(master_wipe) struct master master = {0};
-    enum err e =
-        file && *file ? named_key(file, &master, reterr) : folder_key(folder, &master, reterr);
+    enum err e = file && *file ? named_key(file, &master, reterr)
+                               : folder_key(folder, make, &master, reterr);
     if (e) return e;
     *ret_secret = secret_new((str){master.bytes, master.len});
     return OK;
+}
+
+enum err secret_open(const char *folder, const char *file, struct secret **ret_secret,
+                     struct fault *reterr)
+{
+    return secret_read(folder, file, true, ret_secret, reterr);
+}
+
+enum err secret_look(const char *folder, const char *file, struct secret **ret_secret,
+                     struct fault *reterr)
+{
+    return secret_read(folder, file, false, ret_secret, reterr);
 }
 
 void secret_free(struct secret *secret)

@@ -34,6 +34,9 @@ struct secret;
  * A file that others may read is refused. */
 enum err secret_open(const char *folder, const char *file, struct secret **ret_secret,
                      struct fault *reterr) MUST_USE;
+/* The same for who may not hold the lock: it makes nothing. ERR_CONFIG if there is no key yet. */
+enum err secret_look(const char *folder, const char *file, struct secret **ret_secret,
+                     struct fault *reterr) MUST_USE;
 void secret_free(struct secret *secret); /* wipes; NULL is fine */
 void secret_freep(struct secret **secret);
 

@@ -4,7 +4,8 @@
  *
  * A lease says who may work, until when; each taking has a higher epoch. A snapshot remembers the
  * epoch it was written under, and refuses a lower one: whoever lost the lease and does not know it
- * yet cannot write over the work of the next holder.
+ * yet cannot write over the work of the next holder. Its version also grows when somebody else has
+ * changed what the run depends on, which makes the holder load it anew before it goes on.
  */
 #include <string.h>
 
@@ -36,7 +37,7 @@ enum err snapshot_load(struct db *db, struct arena *arena, int64_t run, int64_t 
     enum err e = stmt_end(s);
     if (e) return e;
     if (!found) return ERR_NOT_FOUND;
-    if (!good) return ERR_IO;
+    if (!good) return ERR_DAMAGED;
     *ret_version = version;
     *ret_bytes = bytes;
     return OK;
@@ -66,6 +67,25 @@ enum err snapshot_save(struct db *db, int64_t run, int64_t version, int64_t epoc
     stmt_bind_i64(s, 5, version);
     enum err e = snapshot_run(s, run, epoch, bytes, hash);
     return e || db_changes(db) ? e : ERR_BUSY;
+}
+
+enum err snapshot_touch(struct db *db, int64_t run)
+{
+    struct stmt *s = db_prepare(db, "UPDATE snapshots SET version=version+1 WHERE run=?1");
+    stmt_bind_i64(s, 1, run);
+    return stmt_run(s);
+}
+
+/* From the running runs, which are RUNS_ACTIVE_MAX at most, and not from the owner's threads, which
+ * may be any number. */
+enum err snapshots_touch_owner(struct db *db, str owner)
+{
+    struct stmt *s = db_prepare(db, "UPDATE snapshots SET version=version+1 WHERE run IN ("
+                                    " SELECT runs.id FROM runs INDEXED BY runs_open"
+                                    "  CROSS JOIN threads ON threads.id=runs.thread"
+                                    "  WHERE runs.status<4 AND runs.status=1 AND owner=?1)");
+    stmt_bind_str(s, 1, owner);
+    return stmt_run(s);
 }
 
 static enum err snapshot_exists(struct db *db, int64_t run, bool *ret_exists)

@@ -83,23 +83,49 @@ static bool is_type(const struct fact *fact, const char *type)
     return strcmp(fact->type, type) == 0;
 }
 
+static void made_up_text(struct buf *out, str thread_id, const struct fact *fact, bool text,
+                         const struct json *data)
+{
+    str id = json_text(json_get(data, STR("messageId")));
+    const struct json *content = json_get(data, STR("content"));
+    if (!json_text(content).len) return;
+    if (text) put_made_up(out, thread_id, fact, "text.message.start", id, STR_EMPTY);
+    put_made_up(out, thread_id, fact, text ? "text.delta" : "reasoning.delta", id, content->raw);
+}
+
+/* A call: its start, and its arguments as one delta. */
+static void made_up_call(struct buf *out, str thread_id, const struct fact *fact,
+                         const struct json *data)
+{
+    struct preview preview = {
+        .kind = PREVIEW_CALL_START,
+        .run_id = fact->run_id,
+        .at = fact->at,
+        .call_id = json_text(json_get(data, STR("toolCallId"))),
+        .tool = json_text(json_get(data, STR("toolName"))),
+        .message_id = json_text(json_get(data, STR("parentMessageId"))),
+        .stage = json_text(json_get(data, STR("stage"))),
+    };
+    const struct json *args = json_get(data, STR("args"));
+    native_preview(out, thread_id, &preview);
+    preview.kind = PREVIEW_CALL_ARGS;
+    preview.delta = args && args->type == JSON_STRING ? args->text : args ? args->raw : STR_EMPTY;
+    if (preview.delta.len) native_preview(out, thread_id, &preview);
+}
+
 static void made_up(struct buf *out, str thread_id, const struct fact *fact)
 {
     bool text = is_type(fact, "text.message.end"), reasoning = is_type(fact, "reasoning.end");
-    if (!text && !reasoning) return;
-    struct arena arena;
+    bool call = is_type(fact, "tool.call");
+    if (!text && !reasoning && !call) return;
+    AUTO(arena_done) struct arena arena;
     struct json *data = NULL;
     arena_init(&arena);
-    if (json_parse(&arena, fact->data, &data, NULL) == OK) {
-        str id = json_text(json_get(data, STR("messageId")));
-        const struct json *content = json_get(data, STR("content"));
-        if (json_text(content).len) {
-            if (text) put_made_up(out, thread_id, fact, "text.message.start", id, STR_EMPTY);
-            put_made_up(out, thread_id, fact, text ? "text.delta" : "reasoning.delta", id,
-                        content->raw);
-        }
-    }
-    arena_done(&arena);
+    if (json_parse(&arena, fact->data, &data, NULL)) return; /* stored by us: it is JSON */
+    if (call)
+        made_up_call(out, thread_id, fact, data);
+    else
+        made_up_text(out, thread_id, fact, text, data);
 }
 
 void native_cold(struct buf *out, str thread_id, const struct fact *fact)
@@ -171,10 +197,11 @@ void native_reset(struct buf *out, str thread_id, const char *reason, int64_t se
     frame_end(out, &w);
 }
 
-str native_ends_message(struct arena *arena, const struct fact *fact)
+str native_ends(struct arena *arena, const struct fact *fact)
 {
     struct json *data = NULL;
-    bool ends = is_type(fact, "text.message.end") || is_type(fact, "reasoning.end");
-    if (!ends || json_parse(arena, fact->data, &data, NULL)) return STR_EMPTY;
-    return json_text(json_get(data, STR("messageId")));
+    bool message = is_type(fact, "text.message.end") || is_type(fact, "reasoning.end");
+    bool call = is_type(fact, "tool.call");
+    if ((!message && !call) || json_parse(arena, fact->data, &data, NULL)) return STR_EMPTY;
+    return json_text(json_get(data, call ? STR("toolCallId") : STR("messageId")));
 }

@@ -19,8 +19,8 @@ void native_preview(struct buf *out, str thread_id, const struct preview *previe
 /* The cursor was no good: the client reloads history and goes on after seq. */
 void native_reset(struct buf *out, str thread_id, const char *reason, int64_t seq, msec now);
 
-/* The messageId of a text.message.end or reasoning.end, so that its reader can be told warm from
- * cold; empty for other facts. */
-str native_ends_message(struct arena *arena, const struct fact *fact);
+/* What a fact ends that previews have shown growing: the messageId of a text.message.end or
+ * reasoning.end, the toolCallId of a tool.call; empty for other facts. */
+str native_ends(struct arena *arena, const struct fact *fact);
 
 #endif

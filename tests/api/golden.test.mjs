@@ -19,10 +19,17 @@ const GOLDEN = new URL('../golden/', import.meta.url);
 const LOCAL = 'a-key-for-the-golden-test'; // acts as local
 const OPEN = 'open'; // ann's thread whose run was under way
 
-async function open(t, name) {
+const sqlite = (data, sql) => execFileSync('sqlite3', [join(data, 'fermata.db'), sql], { encoding: 'utf8' });
+
+async function folder(t, name) {
   const data = await mkdtemp(join(tmpdir(), 'fermata-golden-'));
   t.after(() => rm(data, { recursive: true, force: true }));
   await writeFile(join(data, 'fermata.db'), gunzipSync(await readFile(new URL(`${name}.db.gz`, GOLDEN))), { mode: 0o600 });
+  return data;
+}
+
+async function open(t, name) {
+  const data = await folder(t, name);
   await writeFile(join(data, 'script.jsonl'), '{"turns":[{"text":"Here I am again."}]}\n');
   const { code, stdout, stderr } = await run(['key', 'add', '--user', 'ann', '--data', data]);
   assert.equal(code, 0, stderr);
@@ -75,12 +82,24 @@ describe('a database of a former release', () => {
   }
 });
 
+// Schema 3 gave the inputs of runs a table of their own.
+test('schema-2: what runs were given is still theirs', async (t) => {
+  const data = await folder(t, 'schema-2');
+  const before = sqlite(data, "SELECT id, input, length(CAST(input AS BLOB)) FROM runs WHERE input <> '{}' ORDER BY id");
+  assert.match(before, /Asia\/Shanghai/);
+  const { code, stderr } = await run(['key', 'list', '--data', data]);
+  assert.equal(code, 0, stderr);
+  const after = sqlite(data, 'SELECT id, input, input_bytes FROM runs JOIN run_inputs ON run = id ORDER BY id');
+  assert.equal(after, before);
+  assert.equal(sqlite(data, 'SELECT count(*) FROM runs WHERE input_bytes > 0'), `${before.trim().split('\n').length}\n`);
+  assert.equal(sqlite(data, 'PRAGMA integrity_check; PRAGMA foreign_key_check'), 'ok\n');
+});
+
 test('a cursor before the oldest fact that is kept is told so, and the stream goes on', async (t) => {
   const { server, keys } = await open(t, names.at(-1));
   const { seq } = (await get(server, '/threads/plain', keys.local)).json();
   await server.stop({ keep: true });
-  execFileSync('sqlite3', [join(server.data, 'fermata.db'),
-    "DELETE FROM events WHERE seq <= 8 AND thread = (SELECT id FROM threads WHERE thread_id = 'plain')"]);
+  sqlite(server.data, "DELETE FROM events WHERE seq <= 8 AND thread = (SELECT id FROM threads WHERE thread_id = 'plain')");
   const again = await startServer({ data: server.data, env: { FERMATA_API_KEY: LOCAL } });
   t.after(() => again.stop({ keep: true }));
   const first = async (query) => {

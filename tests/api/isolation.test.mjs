@@ -6,13 +6,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
+import { answer, until, waiting } from './asking.mjs';
 import { bearer, call, postJson } from './home.mjs';
 import { accepted, AGENT, endOf, get, history, openEvents, runOf, startTalk, talk, user } from './talk.mjs';
 
 const NEVER = 'never-existed';
 const HERS = 'hers-not-his-';
 const NOT_COMPARED = ['date', 'x-request-id'];
+const MEETING = { title: 'a secret meeting', start_time: '2030-01-31T15:00:00Z', end_time: '2030-01-31T16:00:00Z' };
 const SCRIPT = [
+  { match: '^a secret', turns: [{ calls: [{ name: 'user_resolve', args: { query: 'ann' } }] }, { text: 'A word for ann alone.' }] },
+  { match: '^ask', turns: [{ calls: [{ name: 'ask_user', args: { question: 'a secret question?' } }] }, { text: 'Thank you.' }] },
+  { match: '^book', turns: [{ calls: [{ name: 'calendar_write', args: MEETING }] }, { text: 'Thank you.' }] },
   { match: '^endless', turns: [{ text: 'Once upon a time. '.repeat(20_000), chunk: 4, gap_ms: 5 }] },
   { turns: [{ text: 'A word for ann alone.' }] },
 ];
@@ -21,9 +26,13 @@ const SCRIPT = [
 const PARAMETERS = {
   threadId: () => [ann.threadId, NEVER],
   n: () => [String(ann.n), String(ann.n)],
+  interactionId: () => [ann.interactionId, never(ann.interactionId)],
+  grantId: () => [ann.grantId, never(ann.grantId)],
+  messageId: () => [ann.messageId, never(ann.messageId)],
 };
+const never = (id) => id.slice(0, id.lastIndexOf('_') + 1).padEnd(id.length, '0');
 
-// Every route with a parameter, and the bodies to ask with. To add a route: a row.
+// Every route with a parameter, and the bodies to ask with; `operators`: these may. To add a route: a row.
 const ROUTES = {
   'GET /api/v1/agent/runs/{threadId}': [{}],
   'POST /api/v1/agent/runs/{threadId}/cancel': [{}, { body: {} }, { body: { runId: 'r1' } }, { body: { queue: true } }],
@@ -35,7 +44,20 @@ const ROUTES = {
   'PATCH /api/v1/agent/threads/{threadId}': [{ body: { title: 'his' } }, { body: {} }],
   'DELETE /api/v1/agent/threads/{threadId}': [{}],
   'GET /api/v1/agent/threads/{threadId}/export': [{ query: '?format=md' }, { query: '?format=json' }],
+  'GET /api/v1/agent/threads/{threadId}/messages/{messageId}/result': [{}],
+  'POST /api/v1/agent/runs/{threadId}/answer': [{ body: { answer: 'his' } }, { body: {} }],
+  'GET /api/v1/agent/interactions/{interactionId}': [{}],
+  'PATCH /api/v1/agent/interactions/{interactionId}': [{ body: { expiresAt: '2040-01-31T09:30:00Z' }, operators: true }, { body: {} }],
+  'POST /api/v1/agent/interactions/{interactionId}/answer': [{ body: { answer: 'his' } }, { body: { decision: 'approve' } }, { body: [] }],
+  'POST /api/v1/agent/interactions/{interactionId}/cancel': [{}],
+  'DELETE /api/v1/agent/grants/{grantId}': [{}],
 };
+
+// Routes whose parameter names nobody's own thing; agents.test.mjs says who may ask them.
+const COMMON = [
+  'GET /api/v1/agent/agents/{name}/settings',
+  'PATCH /api/v1/agent/agents/{name}/settings',
+];
 
 // Routes that take a thread's id elsewhere.
 const ELSEWHERE = {
@@ -58,6 +80,15 @@ before(async () => {
   await accepted(server, { threadId: HERS, runId: 'r1', messages: [user('endless', 'u1')] }, ann.headers);
   await accepted(server, { threadId: HERS, runId: 'r2', messages: [user('waiting', 'u2')] }, ann.headers);
   ann.n = (await runOf(server, HERS, ann.headers)).queue[0].n;
+  ann.messageId = (await history(server, HERS, '', ann.headers)).messages.find(({ role }) => role === 'tool').id;
+
+  // A question that is open, and a grant.
+  const { open: [asked] } = await waiting(server, 'ask', { threadId: 'asks', headers: ann.headers });
+  ann.interactionId = asked.interactionId;
+  const { open: [confirm] } = await waiting(server, 'book', { threadId: 'books', headers: ann.headers });
+  assert.equal((await answer(server, confirm.interactionId, { decision: 'approve', always: { scope: 'user' } }, ann.headers)).status, 200);
+  await until(server, 'books', 'completed', ann.headers);
+  ann.grantId = (await get(server, '/grants', ann.headers)).json().grants[0].grantId;
 });
 after(() => cleanUp?.());
 
@@ -83,7 +114,7 @@ function pathsOf(path) {
 
 test('every route with a parameter has a row, and every row a route', () => {
   assert.ok(routes.length > 10);
-  assert.deepEqual(Object.keys(ROUTES).sort(), routes.filter((route) => route.includes('{')).sort());
+  assert.deepEqual([...Object.keys(ROUTES), ...COMMON].sort(), routes.filter((route) => route.includes('{')).sort());
   for (const route of Object.keys(ELSEWHERE)) assert.ok(routes.includes(route), route);
 });
 
@@ -105,7 +136,7 @@ describe('bob asks', () => {
     const [method, path] = route.split(' ');
     for (const row of rows) {
       if (row.stream) continue;
-      for (const role of ['headers', 'operator']) {
+      for (const role of row.operators ? ['headers'] : ['headers', 'operator']) {
         test(`${route}${row.query ?? ''} ${JSON.stringify(row.body ?? '')} as ${role === 'headers' ? 'a user' : 'an operator'}`, async () => {
           const [hers, never] = pathsOf(path);
           const answers = [await ask(method, hers, row, bob[role]), await ask(method, never, row, bob[role])];
@@ -146,10 +177,19 @@ describe('bob asks', () => {
   test('for lists: hers are not in them', async () => {
     for (const query of ['', '?query=secret', '?query=ann', '?query=%25', '?limit=200', '?query=hers']) {
       for (const headers of [bob.headers, bob.operator]) {
-        const answer = await get(server, `/threads${query}`, headers);
-        assert.equal(answer.status, 200);
-        assert.deepEqual(answer.json(), { threads: [] }, query);
+        const listed = await get(server, `/threads${query}`, headers);
+        assert.equal(listed.status, 200);
+        assert.deepEqual(listed.json(), { threads: [] }, query);
       }
+    }
+  });
+
+  test('for the inbox and grants: hers are not in them', async () => {
+    for (const headers of [bob.headers, bob.operator]) {
+      for (const query of ['', '?status=resolved', '?threadId=asks', '?agent=assistant']) {
+        assert.deepEqual((await get(server, `/interactions${query}`, headers)).json(), { interactions: [] }, query);
+      }
+      assert.deepEqual((await get(server, '/grants', headers)).json(), { grants: [] });
     }
   });
 
@@ -158,6 +198,9 @@ describe('bob asks', () => {
     assert.deepEqual([run.status, run.runId, run.queue.length], ['running', 'r1', 1]);
     const thread = (await get(server, `/threads/${HERS}`, ann.headers)).json();
     assert.equal(thread.title, 'a secret of ann');
+    const asked = (await get(server, `/interactions/${ann.interactionId}`, ann.headers)).json();
+    assert.deepEqual([asked.status, asked.expiresAt], ['open', undefined]);
+    assert.equal((await get(server, '/grants', ann.headers)).json().grants.length, 1);
     assert.deepEqual((await history(server, HERS, '', ann.headers)).messages.map(({ id }) => id).slice(0, 1), ['u0']);
   });
 });

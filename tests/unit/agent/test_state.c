@@ -34,6 +34,10 @@ static struct state full_state(void)
         .consecutive_corrections = 2,
         .input_tokens = STATE_TOKENS_MAX,
         .output_tokens = 31,
+        .turns = 4,
+        .active_ms = 1500,
+        .leg_since = 1794722770000,
+        .locale = STR("zh-CN"),
         .interaction_ids = {interactions, COUNT(interactions)},
         .call_ids = {calls, COUNT(calls)},
         .resume = {STR("execute"), PHASE_EXECUTING, 1},
@@ -47,7 +51,8 @@ static struct state full_state(void)
     "\"stage\":\"execution\",\"plan_steps\":[{\"content\":\"find a room\","                          \
     "\"done_when\":\"a room is booked\"},{\"content\":\"写邀请 \\\"x\\\"\",\"done_when\":\"\"}]," \
     "\"current_step\":1,\"max_rounds\":4294967295,\"round_used\":3,"                                 \
-    "\"consecutive_corrections\":2,\"input_tokens\":9007199254740991,\"output_tokens\":31},"         \
+    "\"consecutive_corrections\":2,\"input_tokens\":9007199254740991,\"output_tokens\":31,"          \
+    "\"turns\":4,\"active_ms\":1500,\"leg_since\":1794722770000,\"locale\":\"zh-CN\"},"        \
     "\"interaction_ids\":[\"int_1\",\"int_2\"],\"call_ids\":[\"call_1\"],"                           \
     "\"resume\":{\"node\":\"execute\",\"phase\":\"executing\",\"step\":1},"                          \
     "\"context\":{\"from_message\":9223372036854775807}}"

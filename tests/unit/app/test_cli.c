@@ -35,6 +35,7 @@ static void show(struct buf *out, const struct call *call)
     for (size_t i = 0; i < a->roles.count; i++)
         buf_printf(out, " role=%.*s", STR_ARG(a->roles.items[i]));
     if (a->name.len) buf_printf(out, " name=%.*s", STR_ARG(a->name));
+    if (a->audit) buf_append(out, STR(" audit"));
     if (a->markdown) buf_append(out, STR(" markdown"));
     for (size_t i = 0; i < call->option_count; i++)
         buf_printf(out, " %s%s=%.*s",
@@ -64,6 +65,7 @@ static void calls(void **state)
         {"key|revoke|--data|d|--|--k1", "key revoke operand=--k1 data=d"},
         {"key|revoke|-", "key revoke operand=-"},
         {"check", "check"},
+        {"check|--audit|--data|d", "check audit data=d"},
         {"version", "version"},
         {"help", "help"},
         {"help|key", "help operand=key"},

@@ -98,6 +98,39 @@ static void on_one_line(void **state)
     arena_done(&arena);
 }
 
+/* Trailing words that are not the user's: "id/call" each. */
+static void claims(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *messages, *claims;
+    } rows[] = {
+        {"", ""},
+        {"{\"role\":\"user\",\"content\":\"a\"}", ""},
+        {"{\"role\":\"tool\",\"toolCallId\":\"c1\"}", "/c1 "},
+        {"{\"role\":\"assistant\",\"id\":\"m1\"},{\"role\":\"user\",\"content\":\"a\"}", "m1/ "},
+        {"{\"role\":\"assistant\",\"id\":\"m1\"},{\"role\":\"tool\",\"id\":\"t1\"},"
+         "{\"role\":\"assistant\",\"id\":\"m2\"},{\"role\":\"tool\",\"id\":\"t2\"},"
+         "{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"tool\",\"id\":\"t3\"}",
+         "m2/ t2/ t3/ "},
+        {"{\"role\":\"tool\",\"id\":\"t1\"},{\"role\":\"system\",\"id\":\"s1\"}", ""},
+        {"{\"role\":\"tool\",\"id\":7,\"toolCallId\":{}}", "/ "},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct arena arena;
+        struct run_input input;
+        arena_init(&arena);
+        str body = arena_printf(&arena, "{\"messages\":[%s]}", rows[i].messages);
+        assert_int_equal(parse(&arena, arena_cstr(&arena, body), &input, NULL), OK);
+        str seen = STR_EMPTY;
+        for (size_t j = 0; j < input.claim_count; j++)
+            seen = arena_printf(&arena, "%.*s%.*s/%.*s ", STR_ARG(seen),
+                                STR_ARG(input.claims[j].id), STR_ARG(input.claims[j].call_id));
+        assert_str(seen, str_c(rows[i].claims));
+        arena_done(&arena);
+    }
+}
+
 static void titles(void **state)
 {
     (void)state;
@@ -134,6 +167,7 @@ static void titles(void **state)
 int test_run_input(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(accepted_forms),
-                                       cmocka_unit_test(on_one_line), cmocka_unit_test(titles)};
+                                       cmocka_unit_test(on_one_line), cmocka_unit_test(claims),
+                                       cmocka_unit_test(titles)};
     return cmocka_run_group_tests_name("app/run_input", tests, NULL, NULL);
 }

@@ -88,6 +88,18 @@ static const struct model_sink sink = {
     .on_end = on_end,
 };
 
+void heard_ask(struct heard *h, struct loop *loop, const struct model *model,
+               const struct model_request *request)
+{
+    h->loop = loop;
+    h->model = model;
+    buf_init(&h->trace, TRACE_BYTES_MAX);
+    buf_init(&h->text, TRACE_BYTES_MAX);
+    h->starting = true;
+    h->call = model_start(model, request, &sink, h);
+    h->starting = false;
+}
+
 void heard_start(struct heard *h, struct loop *loop, const struct model *model, str message,
                  uint32_t round)
 {
@@ -98,13 +110,7 @@ void heard_start(struct heard *h, struct loop *loop, const struct model *model, 
         {.role = STR("tool"), .text = STR("hello weather flaky"), .tool_call_id = STR("x")},
     };
     struct model_request request = {.messages = messages, .count = COUNT(messages), .round = round};
-    h->loop = loop;
-    h->model = model;
-    buf_init(&h->trace, TRACE_BYTES_MAX);
-    buf_init(&h->text, TRACE_BYTES_MAX);
-    h->starting = true;
-    h->call = model_start(model, &request, &sink, h);
-    h->starting = false;
+    heard_ask(h, loop, model, &request);
 }
 
 void heard_cancel(struct heard *h)

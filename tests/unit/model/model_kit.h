@@ -33,6 +33,9 @@ struct heard {
 /* Start a call for a single user message. */
 void heard_start(struct heard *heard, struct loop *loop, const struct model *model, str message,
                  uint32_t round);
+/* Start one for any request. */
+void heard_ask(struct heard *heard, struct loop *loop, const struct model *model,
+               const struct model_request *request);
 void heard_cancel(struct heard *heard);
 void heard_done(struct heard *heard);
 

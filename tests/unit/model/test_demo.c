@@ -47,6 +47,12 @@ static void answers(void **state)
         {STR("hello, what can you do?"), "**demo model**"},
         {STR("你好，你会什么？"), "**演示模型**"},
         {STR("What can YOU do"), "a few rules"},
+        {STR("what can you do"), "- **Book a review meeting**"},
+        {STR("你会什么"), "- **帮我约个评审会**"},
+        {STR("Tell me a story"), "A story from the demo model"},
+        {STR("讲个故事"), "演示模型来讲一个故事"},
+        {STR("book a review meeting"), "needs the tool `calendar_write`"}, /* none is offered */
+        {STR("帮我约个评审会"), "需要工具 `calendar_write`"},
         {STR("Thanks!"), "You are welcome!"},
         {STR("thank you"), "You are welcome!"},
         {STR("谢谢你"), "不客气！"},
@@ -90,6 +96,43 @@ static void streams(void **state)
     for (size_t i = 0; i < h.text.len; i++) chars += ((unsigned char)h.text.p[i] & 0xc0) != 0x80;
     assert_int_equal(h.usage.output_tokens, (chars + 3) / 4);
     assert_int_equal(h.usage.input_tokens, (14 + 19 + 19 + 2 + 3) / 4);
+}
+
+/* A call is streamed as a text is: the same pace, whole characters. */
+static void streams_calls(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        str said;
+        const char *begins, *ends;
+        size_t deltas; /* at least */
+    } rows[] = {
+        {STR("我的日程"), "t<我看一>t<下。\n>c0<call_7_1 calendar_read>a0<{\"f>a0<rom>",
+         ":0>a0<0\"}>done", 20},
+        {STR("show my calendar"),
+         "t<Let me>t< look.>t<\n>c0<call_7_1 calendar_read>a0<{\"from>a0<\":\"202>", ">done", 12},
+    };
+    static struct heard heard[COUNT(rows)];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct model_message message = {.role = STR("user"), .text = rows[i].said};
+        heard[i] = (struct heard){0};
+        heard_ask(&heard[i], f->loop, &f->model,
+                  &(struct model_request){.system = STR("2026-11-15 05:52 UTC"),
+                                          .messages = &message,
+                                          .count = 1,
+                                          .tools = STR("[{\"name\":\"calendar_read\"}]"),
+                                          .round = 7});
+    }
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct heard *h = &heard[i];
+        heard_wait(h);
+        str trace = buf_str(&h->trace);
+        if (!str_starts(trace, str_c(rows[i].begins)) || !str_ends(trace, str_c(rows[i].ends)))
+            fail_msg("got \"%.*s\"", STR_ARG(trace));
+        assert_true(h->callbacks > rows[i].deltas);
+        assert_true(h->end_at - h->first_at >= (msec)(h->callbacks - 2) * 20);
+        heard_done(h);
+    }
 }
 
 /* A long message is quoted up to a bound, between characters. */
@@ -136,10 +179,7 @@ int test_demo(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(answers),
-        CASE(streams),
-        CASE(long_quote),
-        CASE(cancelling),
+        CASE(answers), CASE(streams), CASE(streams_calls), CASE(long_quote), CASE(cancelling),
     };
 #undef CASE
     return cmocka_run_group_tests_name("model/demo", tests, NULL, NULL);

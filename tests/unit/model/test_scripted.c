@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "check.h"
@@ -51,7 +52,8 @@ static void load(struct fixture *f, str text)
     f->loaded = false;
     put(f, text);
     struct fault fault = {0};
-    if (model_scripted(f->loop, f->path, &f->model, &fault)) fail_msg("refused: %s", fault.text);
+    if (model_scripted(f->loop, f->path, NULL, &f->model, &fault))
+        fail_msg("refused: %s", fault.text);
     f->loaded = true;
 }
 
@@ -648,7 +650,7 @@ static void assert_file_refused(struct fixture *f, const char *path, const char 
 {
     struct model model = {0};
     struct fault fault = {0};
-    assert_int_equal(model_scripted(f->loop, path, &model, &fault), ERR_CONFIG);
+    assert_int_equal(model_scripted(f->loop, path, NULL, &model, &fault), ERR_CONFIG);
     assert_null(model.self);
     assert_true(str_starts(str_c(fault.text), str_c(path)));
     if (!strstr(fault.text, text)) fail_msg("got \"%s\", expected \"%s\"", fault.text, text);
@@ -674,6 +676,172 @@ static void files(void **state)
     buf_char(&text, '\n');
     put(f, buf_str(&text));
     assert_file_refused(f, f->path, ": larger than 4194304 bytes");
+}
+
+/* ---- what was asked ---- */
+
+#define TEXT(text) "{\"text\":\"" text "\"}"
+
+/* The lines of a log, or the empty str. */
+static str read_log(const char *path)
+{
+    static char bytes[64 * 1024];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    str text = {bytes, fread(bytes, 1, sizeof bytes, file)};
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+static void load_logged(struct fixture *f, str text, const char *log)
+{
+    if (f->loaded) model_free(&f->model);
+    f->loaded = false;
+    put(f, text);
+    struct fault fault = {0};
+    if (model_scripted(f->loop, f->path, log, &f->model, &fault)) fail_msg("%s", fault.text);
+    f->loaded = true;
+}
+
+static void logging(void **state)
+{
+    struct fixture *f = *state;
+    char log[48];
+    snprintf(log, sizeof log, "%s.log", f->path);
+    load_logged(f, STR("{\"match\":\"hi\",\"turns\":[" TEXT("a") "," TEXT("b") "]}"), log);
+    struct stat file;
+    assert_int_equal(stat(log, &file), 0);
+    assert_int_equal(file.st_mode & 0777, 0600);
+    assert_str(read_log(log), STR_EMPTY);
+
+    struct model_message messages[] = {
+        {.role = STR("user"), .text = STR("hi \"你\"\n")},
+        {.role = STR("assistant"), .text = STR(""), .tool_calls = STR("[{\"id\":\"c1\"}]")},
+        {.role = STR("tool"), .text = STR("{\"a\":1}"), .tool_call_id = STR("c1")},
+    };
+    struct model_request request = {.system = STR("be\nkind"),
+                                    .messages = messages,
+                                    .count = COUNT(messages),
+                                    .tools = STR("[{\"name\":\"f\"}]"),
+                                    .locale = STR("zh-CN"),
+                                    .round = 2};
+    /* Written before anything is answered, also when the answer is that there is none. */
+    AUTO(heard_done) struct heard first = {0};
+    heard_ask(&first, f->loop, &f->model, &request);
+#define LINE_1                                                                                    \
+    "{\"round\":2,\"system\":\"be\\nkind\",\"messages\":[{\"role\":\"user\",\"text\":\"hi "       \
+    "\\\"你\\\"\\n\"},{\"role\":\"assistant\",\"text\":\"\",\"toolCalls\":[{\"id\":\"c1\"}]},"   \
+    "{\"role\":\"tool\",\"text\":\"{\\\"a\\\":1}\",\"toolCallId\":\"c1\"}],\"tools\":[{\"name\":" \
+    "\"f\"}],\"locale\":\"zh-CN\"}\n"
+    assert_str(read_log(log), STR(LINE_1));
+    heard_wait(&first);
+    assert_str(buf_str(&first.trace), STR("t<b>done"));
+
+    messages[0].text = STR("nobody knows");
+    AUTO(heard_done) struct heard second = {0};
+    request = (struct model_request){.messages = messages, .count = 1, .round = 1};
+    heard_ask(&second, f->loop, &f->model, &request);
+    heard_wait(&second);
+    assert_int_equal(second.end, MODEL_FAILED);
+#define LINE_2                                                                                   \
+    "{\"round\":1,\"system\":\"\",\"messages\":[{\"role\":\"user\",\"text\":\"nobody knows\"}]," \
+    "\"tools\":[],\"locale\":\"\"}\n"
+    assert_str(read_log(log), STR(LINE_1 LINE_2));
+
+    /* A new start goes on behind what is there. */
+    load_logged(f, STR("{\"turns\":[{}]}"), log);
+    AUTO(heard_done) struct heard third = {0};
+    heard_ask(&third, f->loop, &f->model, &request);
+    heard_wait(&third);
+    assert_str(read_log(log), STR(LINE_1 LINE_2 LINE_2));
+    assert_int_equal(unlink(log), 0);
+}
+
+/* Texts that grow by escaping, and many messages: the line is whole. */
+static void logging_much(void **state)
+{
+    struct fixture *f = *state;
+    char log[48];
+    snprintf(log, sizeof log, "%s.log", f->path);
+    load_logged(f, STR("{\"turns\":[{}]}"), log);
+    char hostile[200];
+    memset(hostile, 1, sizeof hostile);
+    struct model_message messages[30];
+    for (size_t i = 0; i < COUNT(messages); i++)
+        messages[i] = (struct model_message){.role = STR("tool"),
+                                             .text = {hostile, sizeof hostile},
+                                             .tool_calls = STR("[]"),
+                                             .tool_call_id = {hostile, 10}};
+    struct model_request request = {.system = {hostile, sizeof hostile},
+                                    .messages = messages,
+                                    .count = COUNT(messages),
+                                    .round = UINT32_MAX};
+    AUTO(heard_done) struct heard h = {0};
+    heard_ask(&h, f->loop, &f->model, &request);
+    heard_wait(&h);
+    str line = read_log(log);
+    assert_true(str_ends(line, STR("\n")));
+    AUTO(arena_done) struct arena arena;
+    arena_init(&arena);
+    struct json *value;
+    assert_int_equal(json_parse(&arena, (str){line.p, line.len - 1}, &value, NULL), OK);
+    assert_int_equal(json_get(value, STR("messages"))->count, COUNT(messages));
+    assert_int_equal(unlink(log), 0);
+}
+
+/* A log that cannot be opened stops the start; one that cannot be written fails the call. */
+static void logging_fails(void **state)
+{
+    struct fixture *f = *state;
+    put(f, STR("{\"turns\":[{}]}"));
+    struct model model = {0};
+    struct fault fault = {0};
+    assert_int_equal(model_scripted(f->loop, f->path, "/tmp/fermata-no/log", &model, &fault),
+                     ERR_CONFIG);
+    assert_string_equal(fault.text,
+                        "/tmp/fermata-no/log: cannot be written: No such file or directory");
+    assert_null(model.self);
+
+    load_logged(f, STR("{\"turns\":[{}]}"), "/dev/full");
+    AUTO(heard_done) struct heard h = {0};
+    heard_start(&h, f->loop, &f->model, STR("x"), 1);
+    heard_wait(&h);
+    assert_int_equal(h.end, MODEL_FAILED);
+    assert_string_equal(h.why.text, "the request could not be written to the script log");
+}
+
+/* The last message of a person counts, however many calls and results follow it. */
+static void calls_and_results(void **state)
+{
+    struct fixture *f = *state;
+    load(f, STR("{\"match\":\"^go$\",\"turns\":["
+                "{\"chunk\":99,\"calls\":[{\"name\":\"f\",\"args\":{\"a\":1}},{\"name\":\"g\","
+                "\"args\":\"{"
+                "\\\"b\\\":\"},{\"name\":\"ask_user\",\"args\":\"\"}]},"
+                "{\"chunk\":99,\"text\":\"t\",\"calls\":[{\"name\":\"f\"}]}," TEXT(
+                    "end") "]}\n"
+                           "{\"turns\":[" TEXT("wrong") "]}"));
+    static const char *const traces[] = {
+        "c0<call_1_1 f>a0<{\"a\":1}>c1<call_1_2 g>a1<{\"b\":>c2<call_1_3 ask_user>done",
+        "t<t>c0<call_2_1 f>a0<{}>done",
+        "t<end>done",
+    };
+    struct model_message messages[] = {
+        {.role = STR("user"), .text = STR("go")},
+        {.role = STR("assistant"), .tool_calls = STR("[]")},
+        {.role = STR("tool"), .text = STR("stop"), .tool_call_id = STR("c1")},
+        {.role = STR("assistant"), .text = STR("stop")},
+        {.role = STR("tool"), .text = STR("stop"), .tool_call_id = STR("c2")},
+        {.role = STR("system"), .text = STR("stop")},
+    };
+    for (uint32_t round = 1; round <= COUNT(traces); round++) {
+        AUTO(heard_done) struct heard h = {0};
+        heard_ask(
+            &h, f->loop, &f->model,
+            &(struct model_request){.messages = messages, .count = 2 * round, .round = round});
+        heard_wait(&h);
+        assert_str(buf_str(&h.trace), str_c(traces[round - 1]));
+    }
 }
 
 /* The example in the manual, played. */
@@ -733,6 +901,10 @@ int test_scripted(void)
         CASE(taken_patterns),
         CASE(limits),
         CASE(files),
+        CASE(logging),
+        CASE(logging_much),
+        CASE(logging_fails),
+        CASE(calls_and_results),
         CASE(manual),
     };
 #undef CASE

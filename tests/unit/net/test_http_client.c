@@ -51,6 +51,7 @@ struct answer {
     struct client_request *request;
     int heads, bodies, dones;
     int status;
+    bool sent; /* what client_request_sent said at the end */
     struct buf body;
     struct buf type; /* Content-Type */
     uint16_t port;   /* of the server, or 0 */
@@ -115,6 +116,7 @@ static void on_done(void *arg, enum err e, const struct fault *reason)
     struct answer *answer = arg;
     answer->dones++;
     answer->err = e;
+    answer->sent = client_request_sent(answer->request);
     assert_int_equal(reason->err, e);
     if (e) snprintf(answer->reason, sizeof answer->reason, "%s", reason->text);
     if (e && (!reason->text[0] || strstr(reason->text, SECRET) || strstr(reason->field, SECRET)))
@@ -338,6 +340,7 @@ static void answers(void **state)
         expect(&answer, rows[i].name, rows[i].err, rows[i].reason);
         if (rows[i].status) assert_int_equal(answer.status, rows[i].status);
         assert_int_equal(answer.heads, answer.status != 0);
+        assert_true(answer.sent);
         if (rows[i].body) assert_str(buf_str(&answer.body), str_c(rows[i].body));
         if (!server_saw(&server, rows[i].seen))
             fail_msg("%s: no \"%s\" in \"%.*s\"", rows[i].name, rows[i].seen,
@@ -379,6 +382,7 @@ static void cuts(void **state)
             if ((answer.err == OK) != (len >= rows[i].enough && !reset) ||
                 (answer.err && answer.err != ERR_NETWORK))
                 fail_msg("cut at %zu of \"%s\": %s", len, rows[i].bytes, err_code(answer.err));
+            assert_true(answer.sent);
             answer_done(&answer);
             server_done(&server);
         }
@@ -525,6 +529,7 @@ static void refused(void **state)
     ask(&answer, &world, &options);
     expect(&answer, "refused", ERR_NETWORK, "cannot connect to 127.0.0.1:");
     expect(&answer, "refused", ERR_NETWORK, "check that it is running");
+    assert_false(answer.sent);
     answer_done(&answer);
     world_done(&world);
     close(fd);
@@ -552,6 +557,7 @@ static void connect_timeout(void **state)
     ask(&answer, &world, &options);
     expect(&answer, "connect", ERR_TIMEOUT, "no connection to 127.0.0.1:");
     expect(&answer, "connect", ERR_TIMEOUT, "within 80 ms");
+    assert_false(answer.sent);
     answer_done(&answer);
     world_done(&world);
     for (size_t i = 0; i < COUNT(waiting); i++) close(waiting[i]);
@@ -595,6 +601,7 @@ static void invalid(void **state)
         struct answer answer;
         ask(&answer, &world, &rows[i]);
         expect(&answer, rows[i].url ? rows[i].url : "no URL", ERR_INVALID_FIELD, "");
+        assert_false(answer.sent);
         answer_done(&answer);
     }
     world_done(&world);
@@ -613,6 +620,7 @@ static void too_many(void **state)
     world_run(&world);
     world_done(&world);
     expect(&all[CLIENT_REQUESTS_MAX], "one too many", ERR_BUSY, "more than 4096 requests");
+    assert_false(all[CLIENT_REQUESTS_MAX].sent);
     for (size_t i = 0; i < CLIENT_REQUESTS_MAX; i++) assert_int_equal(all[i].dones, 0);
     free(all);
 }
@@ -641,6 +649,7 @@ static void public_only(void **state)
         options.proxy = NULL;
         ask(&answer, &world, &options);
         expect(&answer, hosts[i], ERR_FORBIDDEN_HOST, "private network");
+        assert_false(answer.sent);
         answer_done(&answer);
     }
     world_done(&world);
@@ -773,6 +782,7 @@ static void free_with_open_requests(void **state)
     for (size_t i = 0; i < COUNT(answers_); i++) {
         assert_int_equal(answers_[i].dones, 1);
         expect(&answers_[i], "freed", i == 1 ? ERR_TIMEOUT : ERR_CANCELLED, "");
+        assert_int_equal(answers_[i].sent, i != 2);
         answer_done(&answers_[i]);
     }
     server_done(&server);
@@ -823,6 +833,7 @@ static void proxies(void **state)
         expect(&answer, rows[i].name, rows[i].err, rows[i].reason);
         if (!server_saw(&server, rows[i].seen) || !server_saw(&server, "Proxy-Authorization: "))
             fail_msg("%s: proxy saw \"%.*s\"", rows[i].name, STR_ARG(buf_str(&server.seen)));
+        assert_int_equal(answer.sent, rows[i].err == OK); /* a tunnel is not the request */
         answer_done(&answer);
         server_done(&server);
     }
@@ -1096,6 +1107,7 @@ static void tls_verdicts(void **state)
         expect(&answer, rows[i].name, rows[i].err, rows[i].reason);
         if (!str_starts(buf_str(&answer.body), str_c(rows[i].body)))
             fail_msg("%s: got \"%.*s\"", rows[i].name, STR_ARG(buf_str(&answer.body)));
+        assert_int_equal(answer.sent, rows[i].body[0] != 0);
         answer_done(&answer);
     }
 }

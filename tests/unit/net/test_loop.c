@@ -97,6 +97,62 @@ static void posting(void **state)
     loop_free(loop);
 }
 
+/* ---- work beside the loop ---- */
+
+enum { WORKS = 50 };
+
+struct beside {
+    struct loop_work work;
+    struct loop *loop;
+    pthread_t home, away;
+    int *left;
+    int value;
+};
+
+static void work_away(struct loop_work *work)
+{
+    struct beside *beside = CONTAINER(work, struct beside, work);
+    beside->away = pthread_self();
+    beside->value *= 2;
+}
+
+static void work_home(struct loop_work *work)
+{
+    struct beside *beside = CONTAINER(work, struct beside, work);
+    assert_true(pthread_equal(beside->home, pthread_self()));
+    assert_false(pthread_equal(beside->home, beside->away));
+    if (--*beside->left == 0) loop_stop(beside->loop);
+}
+
+static void begin_works(struct loop *loop, struct beside works[static WORKS], int *left)
+{
+    for (int i = 0; i < WORKS; i++) {
+        works[i] = (struct beside){.work = {work_away, work_home},
+                                   .loop = loop,
+                                   .home = pthread_self(),
+                                   .left = left,
+                                   .value = i};
+        loop_work(loop, &works[i].work);
+    }
+}
+
+static void working(void **state)
+{
+    (void)state;
+    struct beside works[WORKS];
+    int left = WORKS;
+    struct loop *loop = loop_new();
+    begin_works(loop, works, &left);
+    run(loop);
+    assert_int_equal(left, 0);
+    for (int i = 0; i < WORKS; i++) assert_int_equal(works[i].value, 2 * i);
+
+    left = WORKS + 1;
+    begin_works(loop, works, &left);
+    loop_free(loop); /* waits for them */
+    assert_int_equal(left, 1);
+}
+
 /* ---- deferred calls, timers, deadlines: each appends its letter to a trace ---- */
 
 struct trace {
@@ -956,6 +1012,7 @@ int test_loop(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(posting),
+        cmocka_unit_test(working),
         cmocka_unit_test(deferring),
         cmocka_unit_test(deferring_inside),
         cmocka_unit_test(timers),

@@ -65,11 +65,30 @@ static void longest_texts(void **state)
     }
 }
 
+static void with_a_member(void **state)
+{
+    (void)state;
+    struct fault why = {.err = ERR_AMBIGUOUS, .text = "which one?"};
+    struct buf out, plain;
+    buf_init(&out, 4096);
+    buf_init(&plain, 4096);
+    problem_write_with(&out, ERR_AMBIGUOUS, &why, STR("interactions"), STR("[{\"a\":1}]"));
+    assert_true(
+        str_ends(buf_str(&out), STR("\"code\":\"ambiguous\",\"interactions\":[{\"a\":1}]}")));
+    buf_clear(&out);
+    problem_write_with(&out, ERR_AMBIGUOUS, &why, STR_EMPTY, STR("ignored"));
+    problem_write(&plain, ERR_AMBIGUOUS, &why);
+    assert_str(buf_str(&out), buf_str(&plain));
+    buf_done(&plain);
+    buf_done(&out);
+}
+
 int test_problem(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(documents),
         cmocka_unit_test(longest_texts),
+        cmocka_unit_test(with_a_member),
     };
     return cmocka_run_group_tests_name("problem", tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ static void every_field(void **state)
         .tool_calls = STR("[1]"),
         .usage = STR("{\"inputTokens\":3}"),
         .provider_data = STR("{\"signature\":\"s\"}"),
+        .tool = STR("{\"toolCallId\":\"c\"}"),
         .plain = STR("明天 sunny"),
         .created = 77,
     };
@@ -36,6 +37,7 @@ static void every_field(void **state)
     assert_str(got->tool_calls, message.tool_calls);
     assert_str(got->usage, message.usage);
     assert_str(got->provider_data, message.provider_data);
+    assert_str(got->tool, message.tool);
     assert_str(got->plain, message.plain);
     assert_int_equal(got->created, 77);
 }
@@ -64,6 +66,33 @@ static void ids_are_unique_in_a_thread(void **state)
         assert_int_equal(exists, rows[i].expected);
     }
     assert_int_equal(message_add(t->db, other, &again), OK);
+}
+
+static void metadata_changes(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    int64_t other = thread_made(t->db, "bob", "t", "x", 1);
+    message_made(t->db, thread, "m1", "one", 1);
+    message_made(t->db, thread, "m2", "two", 1);
+    message_made(t->db, other, "m1", "his", 1);
+    str answered = STR("{\"status\":\"answered\"}");
+    assert_int_equal(message_set_metadata(t->db, thread, STR("m1"), answered), OK);
+    assert_int_equal(message_set_metadata(t->db, thread, STR("m3"), answered), ERR_NOT_FOUND);
+    assert_int_equal(message_set_metadata(t->db, 99, STR("m1"), answered), ERR_NOT_FOUND);
+    const struct {
+        int64_t thread;
+        size_t at;
+        str metadata, plain;
+    } rows[] = {{thread, 0, answered, STR("one")},
+                {thread, 1, STR("{}"), STR("two")},
+                {other, 0, STR("{}"), STR("his")}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct message_list list = {0};
+        assert_int_equal(message_page(t->db, &t->arena, rows[i].thread, 0, 0, 9, &list), OK);
+        assert_str(list.messages[rows[i].at].metadata, rows[i].metadata);
+        assert_str(list.messages[rows[i].at].plain, rows[i].plain);
+    }
 }
 
 /* Five messages with the numbers 2, 4, 6, 8, 10, created at 20, 40, ... 100. */
@@ -136,9 +165,8 @@ static void places_in_time(void **state)
 int test_messages(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_DB(every_field),
-        WITH_DB(ids_are_unique_in_a_thread),
-        WITH_DB(pages),
+        WITH_DB(every_field),      WITH_DB(ids_are_unique_in_a_thread),
+        WITH_DB(metadata_changes), WITH_DB(pages),
         WITH_DB(places_in_time),
     };
     return cmocka_run_group_tests_name("store/messages", tests, NULL, NULL);

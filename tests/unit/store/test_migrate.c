@@ -85,6 +85,32 @@ static void fresh_and_again(void **state)
     db_close(db);
 }
 
+/* Whatever goes with a thread is found by an index, or its deletion would read whole tables. */
+static void cascades_have_an_index(void **state)
+{
+    struct base *base = *state;
+    struct store *store = NULL;
+    struct db *db = NULL;
+    assert_int_equal(store_open(base->folder, NULL, &store, NULL), OK);
+    store_close(store);
+    assert_int_equal(db_open(base->path, DB_READER, &db, NULL), OK);
+    struct stmt *s = db_prepare(
+        db,
+        "SELECT t.name, f.\"from\", EXISTS ("
+        "  SELECT 1 FROM pragma_table_info(t.name) AS c WHERE c.name=f.\"from\" AND c.pk=1)"
+        " OR EXISTS (SELECT 1 FROM pragma_index_list(t.name) AS i, pragma_index_info(i.name) AS c"
+        "  WHERE c.seqno=0 AND c.name=f.\"from\")"
+        " FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) AS f"
+        " WHERE t.type='table' AND f.on_delete='CASCADE'");
+    size_t count = 0;
+    for (; stmt_step(s); count++)
+        if (!stmt_i64(s, 2))
+            fail_msg("%.*s.%.*s has no index", STR_ARG(stmt_str(s, 0)), STR_ARG(stmt_str(s, 1)));
+    assert_int_equal(stmt_end(s), OK);
+    assert_true(count >= 12);
+    db_close(db);
+}
+
 static void newer_is_refused(void **state)
 {
     struct base *base = *state;
@@ -144,11 +170,9 @@ int test_migrate(void)
 {
 #define WITH_BASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        WITH_BASE(fresh_and_again),
-        WITH_BASE(newer_is_refused),
-        WITH_BASE(newer_in_the_log_is_refused),
-        cmocka_unit_test(foreign_is_refused),
-        WITH_BASE(no_database_is_refused),
+        WITH_BASE(fresh_and_again),           WITH_BASE(cascades_have_an_index),
+        WITH_BASE(newer_is_refused),          WITH_BASE(newer_in_the_log_is_refused),
+        cmocka_unit_test(foreign_is_refused), WITH_BASE(no_database_is_refused),
     };
     return cmocka_run_group_tests_name("store/migrate", tests, NULL, NULL);
 }

@@ -36,7 +36,8 @@ static void same_run(const struct run *got, const struct run *expected)
     assert_int_equal(got->status, expected->status);
     assert_int_equal(got->legs, expected->legs);
     assert_str(got->task_id, expected->task_id);
-    assert_str(got->input, expected->input);
+    assert_str(got->input, STR_EMPTY); /* apart */
+    assert_int_equal(got->input_bytes, expected->input_bytes);
     assert_str(got->queued, expected->queued);
     assert_int_equal(got->start_seq, expected->start_seq);
     assert_int_equal(got->input_tokens, expected->input_tokens);
@@ -63,13 +64,14 @@ static void every_field(void **state)
     assert_int_equal(run_add(t->db, &run), OK);
     assert_int_equal(run_find(t->db, &t->arena, thread, STR("r1"), &found), OK);
     same_run(&found, &run);
+    assert_int_equal(found.input_bytes, 12);
 
     run.agent = STR("other");
     run.model = STR("main");
     run.status = RUN_COMPLETED;
     run.legs = 2;
     run.task_id = STR("k2");
-    run.input = STR("{}");
+    run.input = STR("{\"not\":\"written\"}");
     run.queued = STR_EMPTY;
     run.start_seq = 9;
     run.input_tokens = 5000000000;
@@ -78,6 +80,10 @@ static void every_field(void **state)
     assert_int_equal(run_update(t->db, &run), OK);
     assert_int_equal(run_find(t->db, &t->arena, thread, STR("r1"), &found), OK);
     same_run(&found, &run);
+
+    str input = STR_EMPTY;
+    assert_int_equal(run_input(t->db, &t->arena, run.id, &input), OK);
+    assert_str(input, STR("{\"state\":{}}"));
 
     struct run again = run;
     again.id = 0;
@@ -91,6 +97,38 @@ static void every_field(void **state)
     again = run;
     again.thread = other;
     assert_int_equal(run_add(t->db, &again), OK);
+}
+
+static void inputs(void **state)
+{
+    struct db_fixture *t = *state;
+    static const struct {
+        str given, read;
+        size_t bytes;
+        int64_t rows;
+    } rows[] = {
+        {STR(""), STR("{}"), 0, 0},
+        {STR("{}"), STR("{}"), 0, 0},
+        {STR("{\"tools\":[\"图\"]}"), STR("{\"tools\":[\"图\"]}"), 17, 1},
+    };
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1), count = -1;
+    str input = STR_EMPTY;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char name[] = {(char)('a' + i), 0};
+        struct run run = {.thread = thread, .run_id = str_c(name), .input = rows[i].given};
+        assert_int_equal(run_add(t->db, &run), OK);
+        assert_int_equal(run.input_bytes, rows[i].bytes);
+        assert_int_equal(run_find(t->db, &t->arena, thread, str_c(name), &run), OK);
+        assert_int_equal(run.input_bytes, rows[i].bytes);
+        assert_int_equal(run_input(t->db, &t->arena, run.id, &input), OK);
+        assert_str(input, rows[i].read);
+        assert_int_equal(db_number(db_prepare(t->db, "SELECT count(*) FROM run_inputs"), &count),
+                         OK);
+        assert_int_equal(count, rows[i].rows);
+    }
+    assert_int_equal(thread_delete(t->db, thread), OK);
+    assert_int_equal(db_number(db_prepare(t->db, "SELECT count(*) FROM run_inputs"), &count), OK);
+    assert_int_equal(count, 0);
 }
 
 static void legs(void **state)
@@ -280,6 +318,7 @@ int test_runs(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statuses),
         WITH_DB(every_field),
+        WITH_DB(inputs),
         WITH_DB(legs),
         WITH_DB(what_a_thread_does),
         WITH_DB(unfinished_in_pages),

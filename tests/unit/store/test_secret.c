@@ -85,6 +85,32 @@ static void leftovers(void **state)
     assert_int_equal(st.st_size, 32);
 }
 
+/* Looking finds the same secret, makes none, and takes nothing away from who is making one. */
+static void looked_at(void **state)
+{
+    (void)state;
+    struct secret *secret = NULL, *looked = NULL;
+    struct fault fault = {0};
+    file_write(path_in(folder, "secret.key.new"), 7, 0600);
+    assert_int_equal(secret_look(folder, NULL, &looked, &fault), ERR_CONFIG);
+    assert_null(looked);
+    assert_int_not_equal(access(path_in(folder, "secret.key"), F_OK), 0);
+    assert_int_equal(access(path_in(folder, "secret.key.new"), F_OK), 0);
+    secret = opened(NULL);
+    assert_int_equal(secret_look(folder, NULL, &looked, &fault), OK);
+    assert_string_equal(secret_id(looked), secret_id(secret));
+    secret_free(looked);
+    secret_free(secret);
+    char named[FOLDER_BYTES + 64];
+    snprintf(named, sizeof named, "%s", path_in(folder, "named"));
+    file_write(named, 40, 0600);
+    secret = opened(named);
+    assert_int_equal(secret_look(folder, named, &looked, &fault), OK);
+    assert_string_equal(secret_id(looked), secret_id(secret));
+    secret_free(looked);
+    secret_free(secret);
+}
+
 static void folder_key_refused(void **state)
 {
     static const struct {
@@ -198,9 +224,9 @@ int test_secret(void)
 {
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(made_once),  WITH_FOLDER(leftovers),      WITH_FOLDER(folder_key_refused),
-        WITH_FOLDER(named_file), WITH_FOLDER(subkeys_differ), WITH_FOLDER(pinned),
-        WITH_FOLDER(verifying),
+        WITH_FOLDER(made_once), WITH_FOLDER(leftovers),  WITH_FOLDER(folder_key_refused),
+        WITH_FOLDER(looked_at), WITH_FOLDER(named_file), WITH_FOLDER(subkeys_differ),
+        WITH_FOLDER(pinned),    WITH_FOLDER(verifying),
     };
     return cmocka_run_group_tests_name("store/secret", tests, NULL, NULL);
 }

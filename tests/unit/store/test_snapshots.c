@@ -99,16 +99,16 @@ static void damage(void **state)
         *at ^= 0x20;
         put_raw(t->db, b, h);
         *at ^= 0x20;
-        assert_int_equal(snapshot_load(t->db, &t->arena, run, &version, &got), ERR_IO);
+        assert_int_equal(snapshot_load(t->db, &t->arena, run, &version, &got), ERR_DAMAGED);
     }
     const struct {
         str bytes, hash;
         enum err expected;
     } rows[] = {
-        {{bytes, b.len - 1}, h, ERR_IO},
-        {STR_EMPTY, h, ERR_IO},
-        {b, STR_EMPTY, ERR_IO},
-        {b, {hash, h.len - 1}, ERR_IO},
+        {{bytes, b.len - 1}, h, ERR_DAMAGED},
+        {STR_EMPTY, h, ERR_DAMAGED},
+        {b, STR_EMPTY, ERR_DAMAGED},
+        {b, {hash, h.len - 1}, ERR_DAMAGED},
         {b, h, OK},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -118,6 +118,61 @@ static void damage(void **state)
         assert_int_equal(snapshot_load(t->db, &t->arena, run, &version, &got), rows[i].expected);
     }
     assert_str(got, b);
+}
+
+static int64_t version_of(struct db_fixture *t, int64_t run)
+{
+    int64_t version = 0;
+    str bytes = STR_EMPTY;
+    enum err e = snapshot_load(t->db, &t->arena, run, &version, &bytes);
+    assert_true(e == OK || e == ERR_NOT_FOUND);
+    return version;
+}
+
+/* Whoever holds the version of before is refused, and the bytes are as they were. */
+static void touched(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t run = run_for(t->db), version = 0;
+    str bytes = STR_EMPTY;
+    assert_int_equal(snapshot_touch(t->db, run), OK); /* there is none */
+    assert_int_equal(version_of(t, run), 0);
+    assert_int_equal(save(t->db, run, 0, 3, STR("state")), OK);
+    assert_int_equal(snapshot_touch(t->db, run), OK);
+    assert_int_equal(snapshot_load(t->db, &t->arena, run, &version, &bytes), OK);
+    assert_int_equal(version, 2);
+    assert_str(bytes, STR("state"));
+    assert_int_equal(save(t->db, run, 1, 3, STR("late")), ERR_BUSY);
+    assert_int_equal(snapshot_delete(t->db, run, 1, 3), ERR_BUSY);
+    assert_int_equal(save(t->db, run, 2, 2, STR("lost the lease")), ERR_BUSY);
+    assert_int_equal(save(t->db, run, 2, 3, STR("next")), OK);
+    assert_int_equal(snapshot_touch(t->db, 99), OK);
+}
+
+static void touched_by_owner(void **state)
+{
+    struct db_fixture *t = *state;
+    static const struct {
+        const char *owner, *thread_id;
+        enum run_status status;
+        bool expected; /* for alice */
+    } rows[] = {
+        {"alice", "a", RUN_RUNNING, true},    {"alice", "b", RUN_WAITING, false},
+        {"alice", "c", RUN_RUNNING, true},    {"alice", "d", RUN_CANCELLING, false},
+        {"alice", "e", RUN_COMPLETED, false}, {"bob", "a", RUN_RUNNING, false},
+    };
+    int64_t runs[COUNT(rows)];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        int64_t thread = thread_made(t->db, rows[i].owner, rows[i].thread_id, "x", 1);
+        runs[i] = run_made(t->db, thread, "r", rows[i].status);
+        assert_int_equal(save(t->db, runs[i], 0, 1, STR("state")), OK);
+    }
+    run_made(t->db, thread_made(t->db, "alice", "none", "x", 1), "r", RUN_RUNNING);
+    assert_int_equal(snapshots_touch_owner(t->db, STR("carol")), OK);
+    for (size_t i = 0; i < COUNT(rows); i++) assert_int_equal(version_of(t, runs[i]), 1);
+    assert_int_equal(snapshots_touch_owner(t->db, STR("alice")), OK);
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_int_equal(version_of(t, runs[i]), rows[i].expected ? 2 : 1);
 }
 
 static void leases(void **state)
@@ -161,10 +216,8 @@ static void leases(void **state)
 int test_snapshots(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_DB(versions_and_epochs),
-        WITH_DB(deleting),
-        WITH_DB(damage),
-        WITH_DB(leases),
+        WITH_DB(versions_and_epochs), WITH_DB(deleting), WITH_DB(damage), WITH_DB(touched),
+        WITH_DB(touched_by_owner),    WITH_DB(leases),
     };
     return cmocka_run_group_tests_name("store/snapshots", tests, NULL, NULL);
 }

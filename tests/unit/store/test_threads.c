@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/limits.h"
 #include "check.h"
+#include "store/audit.h"
+#include "store/calls.h"
 #include "store/conversation_kit.h"
 #include "store/fixture.h"
+#include "store/grants.h"
+#include "store/interactions.h"
 
 static void life(void **state)
 {
@@ -189,7 +193,7 @@ static void search_ends(void **state)
     struct stmt *s =
         db_prepare(t->db,
                    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<?2)"
-                   " INSERT INTO messages SELECT ?1, i, i, '', '', 0, 'hay', '', '', '', '', ''"
+                   " INSERT INTO messages SELECT ?1, i, i, '', '', 0, 'hay', '', '', '', '', '', ''"
                    " FROM n");
     stmt_bind_i64(s, 1, newer);
     stmt_bind_i64(s, 2, SEARCH_MESSAGES_MAX);
@@ -242,6 +246,8 @@ static int64_t full_thread(struct db *db, const char *owner)
 {
     int64_t thread = thread_made(db, owner, "t", "x", 1);
     message_made(db, thread, "m", "x", 1);
+    struct run queued = {.thread = thread, .run_id = STR("q"), .input = STR("{\"state\":1}")};
+    assert_int_equal(run_add(db, &queued), OK);
     int64_t run = run_made(db, thread, "r", RUN_RUNNING);
     unsigned char hash[HASH_BYTES] = {0};
     assert_int_equal(snapshot_save(db, run, 0, 1, STR("bytes"), hash), OK);
@@ -249,6 +255,14 @@ static int64_t full_thread(struct db *db, const char *owner)
     assert_int_equal(accepted_add(db, thread, STR("r"), &accepted, 1), OK);
     struct remembered remembered = {.status = 202, .body = STR("{}"), .thread = thread};
     assert_int_equal(idempotency_add(db, str_c(owner), STR("k"), &remembered, 1), OK);
+    struct interaction interaction = {.thread = thread, .run = run, .id = str_c(owner)};
+    assert_int_equal(interaction_add(db, &interaction), OK);
+    struct call call = {.run = run, .call_id = STR("c")};
+    assert_int_equal(call_add(db, &call), OK);
+    struct grant grant = {.thread = thread, .id = str_c(owner), .owner = str_c(owner)};
+    assert_int_equal(grant_add(db, &grant), OK);
+    struct audit_entry entry = {.who = str_c(owner)};
+    assert_int_equal(audit_add(db, hash, thread, &entry), OK);
     return thread;
 }
 

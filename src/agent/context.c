@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making a request for the model from history rows, the state and the agent.
+ *
+ * Messages. Rows are looked at in order; some are left out, the others become messages, and the
+ * results of an assistant's calls follow it at once, wherever their rows stand:
+ *
+ *     rows      user  assistant[a,b]  clarify  tool b  user (answer_to)  tool a  assistant
+ *     messages  user  assistant[a,b]  tool a  tool b  assistant
+ *
+ * Invariants:
+ * 1. Every call has exactly one result, right behind its message, in the order of the calls; one
+ *    is made up for a call whose result is not there.
+ * 2. Every result has its call: rows without one are left out.
+ * 3. Turns are whole. A turn begins with what a person wrote for a run; the oldest go first, and
+ *    the newest stays whatever its size.
+ *
+ * The system text. The operator's words, the text of the node, when to ask, the plan, and what the
+ * model cannot know: date, time zone, name, language. The texts are files in prompts/, one for each
+ * node and language.
+ *
+ * To add a node: its two files in prompts/ and in meson.build; files are found by their names.
+ */
+#include "agent/context.h"
+
+#include <stdio.h>
+
+#include "agent/interaction.h"
+#include "agent/prompts.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/limits.h"
+
+enum language { ENGLISH, CHINESE, LANGUAGES };
+enum mark { MARK_DONE, MARK_CURRENT, MARK_OPEN, MARK_UNDONE, MARKS };
+
+/* What this file itself says to the model. */
+struct words {
+    str file; /* ending of the names in prompts/ */
+    str no_result;
+    str plan, marks[MARKS], done_when, done_when_end;
+    str about, now, days[7], days_mark; /* from Thursday on: so began the year 1970 */
+    str zone, zone_unknown, person, language, shortened;
+};
+
+/* clang-format off */
+static const struct words words[LANGUAGES] = {
+    [ENGLISH] = {
+        .file = STR("en.md"),
+        .no_result = STR("No result: the conversation was interrupted here."),
+        .plan = STR("\n# The plan\n\nThe person has accepted it.\n\n"),
+        .marks = {STR("done"), STR("current"), STR("to do"), STR("not done")},
+        .done_when = STR(" (done when: "), .done_when_end = STR(")"),
+        .about = STR("\n# What you cannot know\n\n"),
+        .now = STR("- Now: "), .days_mark = STR(", "),
+        .days = {STR("Thursday"), STR("Friday"), STR("Saturday"), STR("Sunday"), STR("Monday"),
+                 STR("Tuesday"), STR("Wednesday")},
+        .zone = STR("- Time zone of the person: "),
+        .zone_unknown = STR("unknown; take UTC, and say so where it matters"),
+        .person = STR("- Name of the person: "),
+        .language = STR("- Language: English, unless the person writes in another one\n"),
+        .shortened = STR("- The beginning of this conversation is left out: it did not fit\n"),
+    },
+    [CHINESE] = {
+        .file = STR("zh.md"),
+        .no_result = STR("没有结果：对话在这里中断了。"),
+        .plan = STR("\n# 计划\n\n对方已经接受了这个计划。\n\n"),
+        .marks = {STR("已完成"), STR("当前"), STR("待办"), STR("未完成")},
+        .done_when = STR("（完成标志："), .done_when_end = STR("）"),
+        .about = STR("\n# 你无从得知的情况\n\n"),
+        .now = STR("- 现在："), .days_mark = STR("，"),
+        .days = {STR("星期四"), STR("星期五"), STR("星期六"), STR("星期日"), STR("星期一"),
+                 STR("星期二"), STR("星期三")},
+        .zone = STR("- 对方的时区："),
+        .zone_unknown = STR("未知；按 UTC 处理，有影响时要说明"),
+        .person = STR("- 对方的名字："),
+        .language = STR("- 语言：中文；对方改用别的语言时随对方\n"),
+        .shortened = STR("- 对话的开头部分因为放不下而省略了\n"),
+    },
+};
+/* clang-format on */
+
+static enum language language_of(const struct context_source *source)
+{
+    str locale = source->state->locale.len ? source->state->locale : source->agent->locale;
+    return str_starts(locale, STR("zh")) ? CHINESE : ENGLISH;
+}
+
+/* ---- which rows count ---- */
+
+static bool has_role(const struct message *row, str role)
+{
+    return str_eq(row->role, role);
+}
+
+static const struct json *metadata_of(struct arena *arena, const struct message *row)
+{
+    struct json *metadata;
+    return json_parse(arena, row->metadata, &metadata, NULL) ? NULL : metadata;
+}
+
+struct rows {
+    const struct message *rows;
+    size_t count;
+    bool *out;     /* left out, by row */
+    str *call_ids; /* of the call whose result a row is; empty for all but tool rows */
+    bool cut;      /* the conversation did not begin with the first row that is left */
+};
+
+/* Everything from the message that was replaced up to its replacement. One that is not here stands
+ * before the first row if there are rows before it; else there is no such message. */
+static void leave_out_replaced(struct rows *r, size_t at, str replaced, bool more)
+{
+    size_t first = 0;
+    while (first < at && !str_eq(r->rows[first].id, replaced)) first++;
+    if (first == at) {
+        if (!more) return;
+        first = 0;
+    }
+    for (size_t i = first; i < at; i++) r->out[i] = true;
+}
+
+static void look_at_user_row(struct arena *arena, struct rows *r, size_t at, bool more)
+{
+    const struct json *metadata = metadata_of(arena, &r->rows[at]);
+    if (json_get(metadata, STR("answer_to"))) {
+        r->out[at] = true;
+        return;
+    }
+    str replaced = json_text(json_get(metadata, STR("replaces")));
+    if (replaced.len) leave_out_replaced(r, at, replaced, more);
+}
+
+static struct rows look_at_rows(struct arena *arena, const struct context_source *source)
+{
+    const struct message_list *list = source->messages;
+    struct rows r = {.rows = list->messages, .count = list->count, .cut = list->more};
+    r.out = arena_array(arena, list->count + 1, sizeof *r.out);
+    r.call_ids = arena_array(arena, list->count + 1, sizeof *r.call_ids);
+    for (size_t i = 0; i < r.count; i++) {
+        const struct message *row = &r.rows[i];
+        bool old = row->seq < source->state->from_message;
+        if (old) r.cut = r.out[i] = true;
+        if (has_role(row, STR("user")))
+            look_at_user_row(arena, &r, i, list->more);
+        else if (has_role(row, STR("tool")))
+            r.call_ids[i] = json_text(json_get(metadata_of(arena, row), STR("tool_call_id")));
+        else if (!has_role(row, STR("assistant")) && !has_role(row, STR("system")))
+            r.out[i] = true; /* reasoning, and views of interactions */
+    }
+    return r;
+}
+
+/* ---- messages ---- */
+
+struct talk {
+    const struct context_source *source;
+    enum language language;
+    struct model_message *messages;
+    size_t count;
+    size_t *starts; /* of turns, as indexes into messages */
+    size_t start_count;
+};
+
+static void add(struct talk *talk, struct model_message message)
+{
+    talk->messages[talk->count++] = message;
+}
+
+/* What the model was given for a call of this run; empty if that is not known. */
+static str seen_text(const struct context_source *source, str run_id, str call_id)
+{
+    if (!source->seen || !str_eq(run_id, source->state->trace_id)) return STR_EMPTY;
+    for (size_t i = 0; i < source->seen->count; i++)
+        if (str_eq(source->seen->rows[i].call_id, call_id)) return source->seen->rows[i].model_text;
+    return STR_EMPTY;
+}
+
+/* The row of a call's result, behind the row that made the call; NULL if there is none. */
+static const struct message *result_row(const struct rows *r, size_t at, str call_id)
+{
+    for (size_t i = at + 1; i < r->count; i++)
+        if (!r->out[i] && r->call_ids[i].len && str_eq(r->call_ids[i], call_id)) return &r->rows[i];
+    return NULL;
+}
+
+/* The result of a call of the row at `at`. */
+static void add_result(struct talk *talk, const struct rows *r, size_t at, str call_id)
+{
+    const struct message *row = result_row(r, at, call_id);
+    str text = seen_text(talk->source, r->rows[at].run_id, call_id);
+    if (!text.len) text = row ? row->plain : words[talk->language].no_result;
+    add(talk, (struct model_message){.role = STR("tool"), .text = text, .tool_call_id = call_id});
+}
+
+/* The calls of a row; NULL if it has none, or none that a result could be told for. */
+static const struct json *calls_of(struct arena *arena, const struct message *row)
+{
+    struct json *calls;
+    if (!row->tool_calls.len || json_parse(arena, row->tool_calls, &calls, NULL)) return NULL;
+    if (calls->type != JSON_ARRAY || !calls->count) return NULL;
+    for (const struct json *call = calls->child; call; call = call->next)
+        if (!json_text(json_get(call, STR("id"))).len) return NULL;
+    return calls;
+}
+
+static void begin_turn(struct talk *talk)
+{
+    talk->starts[talk->start_count++] = talk->count;
+}
+
+/* Several messages that came for one run are one turn. */
+static bool begins_turn(const struct rows *r, size_t at)
+{
+    if (!has_role(&r->rows[at], STR("user"))) return false;
+    size_t before = at;
+    while (before > 0 && r->out[before - 1]) before--;
+    if (before == 0) return true;
+    const struct message *previous = &r->rows[before - 1];
+    return !has_role(previous, STR("user")) || !str_eq(previous->run_id, r->rows[at].run_id);
+}
+
+static void add_row(struct talk *talk, const struct rows *r, size_t at, const struct json *calls)
+{
+    const struct message *row = &r->rows[at];
+    if (begins_turn(r, at)) begin_turn(talk);
+    if (!row->plain.len && !calls) return;
+    add(talk, (struct model_message){.role = row->role,
+                                     .text = row->plain,
+                                     .tool_calls = calls ? row->tool_calls : STR_EMPTY});
+    const struct json *call = calls ? calls->child : NULL;
+    for (; call; call = call->next) add_result(talk, r, at, json_text(json_get(call, STR("id"))));
+}
+
+static void add_rows(struct arena *arena, struct talk *talk, const struct rows *r)
+{
+    const struct json **calls = arena_array(arena, r->count + 1, sizeof *calls);
+    size_t room = r->count;
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->out[i] || !has_role(&r->rows[i], STR("assistant"))) continue;
+        calls[i] = calls_of(arena, &r->rows[i]);
+        if (calls[i]) room += calls[i]->count;
+    }
+    talk->messages = arena_array(arena, room + 1, sizeof *talk->messages);
+    talk->starts = arena_array(arena, r->count + 1, sizeof *talk->starts);
+    for (size_t i = 0; i < r->count; i++)
+        if (!r->out[i] && !has_role(&r->rows[i], STR("tool"))) add_row(talk, r, i, calls[i]);
+}
+
+static size_t bytes_of(const struct talk *talk, size_t from, size_t to)
+{
+    size_t bytes = 0;
+    for (size_t i = from; i < to; i++)
+        bytes += talk->messages[i].text.len + talk->messages[i].tool_calls.len;
+    return bytes;
+}
+
+/* The first message that is kept. What stands before the first turn is a turn too, unless its
+ * beginning is missing. */
+static size_t first_kept(const struct talk *talk, bool cut)
+{
+    size_t turn = talk->start_count;
+    if (turn == 0) return 0;
+    size_t first = talk->starts[--turn], bytes = bytes_of(talk, first, talk->count);
+    while (turn > 0) {
+        size_t before = talk->starts[turn - 1];
+        bytes += bytes_of(talk, before, first);
+        if (bytes > RUN_CONTEXT_BYTES_MAX) return first;
+        first = before;
+        turn--;
+    }
+    bool fits = bytes + bytes_of(talk, 0, first) <= RUN_CONTEXT_BYTES_MAX;
+    return cut || !fits ? first : 0;
+}
+
+/* Returns whether something older was left out for its size. */
+static bool make_messages(struct arena *arena, const struct context_source *source,
+                          struct context *context)
+{
+    struct rows rows = look_at_rows(arena, source);
+    struct talk talk = {.source = source, .language = language_of(source)};
+    add_rows(arena, &talk, &rows);
+    size_t first = first_kept(&talk, rows.cut);
+    context->messages = talk.messages + first;
+    context->count = talk.count - first;
+    return rows.cut || first > 0;
+}
+
+/* ---- the system text ---- */
+
+/* The file of this name and language; every name used here is one. */
+static str prompt_text(const char *name, enum language language)
+{
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, "%s.%.*s", name, STR_ARG(words[language].file));
+    const struct prompt *prompt = prompt_table, *end = prompt_table + prompt_count;
+    while (prompt < end && !str_eq(str_c(prompt->name), str_c(wanted))) prompt++;
+    assert(prompt < end);
+    return (str){(const char *)prompt->bytes, prompt->len};
+}
+
+/* Other people's words on one line, so that they cannot pass for a part of the prompt. */
+static void put_line(struct buf *out, str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        buf_char(out, (unsigned char)text.p[i] < ' ' ? ' ' : text.p[i]);
+}
+
+static enum mark mark_of(const struct context_source *source, size_t step)
+{
+    if (step < source->state->current_step) return MARK_DONE;
+    if (source->node == NODE_DELIVER) return MARK_UNDONE;
+    return step == source->state->current_step ? MARK_CURRENT : MARK_OPEN;
+}
+
+/* "2. [current] Book the room (done when: the calendar has it)" */
+static void put_plan(struct buf *out, const struct context_source *source, const struct words *w)
+{
+    const struct plan *plan = &source->state->plan;
+    if (!plan->count) return;
+    buf_append(out, w->plan);
+    for (size_t i = 0; i < plan->count; i++) {
+        buf_printf(out, "%zu. [%.*s] ", i + 1, STR_ARG(w->marks[mark_of(source, i)]));
+        put_line(out, plan->steps[i].content);
+        if (plan->steps[i].done_when.len) {
+            buf_append(out, w->done_when);
+            put_line(out, plan->steps[i].done_when);
+            buf_append(out, w->done_when_end);
+        }
+        buf_char(out, '\n');
+    }
+}
+
+/* A name as the time zone database has them. It comes from a client. */
+static bool zone_valid(str zone)
+{
+    for (size_t i = 0; i < zone.len; i++) {
+        char c = char_lower(zone.p[i]);
+        bool fine = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '/' || c == '_' ||
+                    c == '-' || c == '+';
+        if (!fine) return false;
+    }
+    return zone.len > 0 && zone.len <= TIMEZONE_BYTES_MAX;
+}
+
+/* The time is in UTC, with the name of the zone beside it: the C library converts only to the zone
+ * of the whole process, and models know the offsets of zones. */
+static void put_about(struct buf *out, const struct context_source *source, const struct words *w,
+                      bool shortened)
+{
+    enum { DAY_MS = 24 * 60 * 60 * 1000 };
+    char now[RFC3339_BYTES];
+    clock_rfc3339(source->now, now);
+    str day = w->days[source->now < 0 ? 0 : source->now / DAY_MS % 7];
+    buf_append(out, w->about);
+    buf_printf(out, "%.*s%.10s %.5s UTC%.*s%.*s\n", STR_ARG(w->now), now, now + 11,
+               STR_ARG(w->days_mark), STR_ARG(day));
+    buf_append(out, w->zone);
+    buf_append(out, zone_valid(source->timezone) ? source->timezone : w->zone_unknown);
+    buf_char(out, '\n');
+    if (source->state->user_id.len) {
+        buf_append(out, w->person);
+        put_line(out, source->state->user_id);
+        buf_char(out, '\n');
+    }
+    buf_append(out, w->language);
+    if (shortened) buf_append(out, w->shortened);
+}
+
+static bool may_ask(const struct context_source *source)
+{
+    return source->agent->ask_user && source->node != NODE_DELIVER;
+}
+
+static str make_system(struct arena *arena, const struct context_source *source, bool shortened)
+{
+    enum language language = language_of(source);
+    str own = source->agent->prompt;
+    AUTO(buf_done) struct buf out;
+    buf_init(&out, own.len + CONTEXT_OWN_BYTES_MAX + STATE_BYTES_MAX);
+    buf_append(&out, own);
+    if (own.len) buf_append(&out, str_ends(own, STR("\n")) ? STR("\n") : STR("\n\n"));
+    buf_append(&out, prompt_text(node_name(source->node), language));
+    if (may_ask(source)) {
+        buf_char(&out, '\n');
+        buf_append(&out, prompt_text("ask", language));
+    }
+    put_plan(&out, source, &words[language]);
+    put_about(&out, source, &words[language], shortened);
+    assert(!out.full); /* the plan came from a snapshot, or goes into one */
+    return arena_str(arena, buf_str(&out));
+}
+
+/* ---- tools ---- */
+
+struct offer {
+    str name, description, schema;
+};
+
+/* May it be offered at all? What a person may still say no to is offered. */
+static bool usable(struct arena *arena, const struct context_source *source,
+                   const struct tool *tool)
+{
+    static const struct json no_args = {.type = JSON_OBJECT, .raw = STR("{}")};
+    static const struct grant_list no_grants = {0};
+    const struct agent *agent = source->agent;
+    bool planning = agent->plan == PLAN_ALWAYS && !source->state->plan.count;
+    if (planning && tool->write) return false;
+    return policy_judge(arena, &agent->policy, &agent->policy_settings, tool, &no_args, &no_grants)
+               .verdict != VERDICT_DENY;
+}
+
+static struct offer offer_graph_tool(const struct graph_tool *tool, enum language language)
+{
+    return (struct offer){tool->name, tool->description[language], tool->schema};
+}
+
+static str write_offers(struct arena *arena, const struct offer *offers, size_t count)
+{
+    enum { ESCAPE_BYTES_MAX = 6, FRAME_BYTES = 64 };
+    size_t bytes = 2;
+    for (size_t i = 0; i < count; i++)
+        bytes += ESCAPE_BYTES_MAX * (offers[i].name.len + offers[i].description.len) +
+                 offers[i].schema.len + FRAME_BYTES;
+    AUTO(buf_done) struct buf out;
+    struct json_writer w;
+    buf_init(&out, bytes);
+    json_write_begin(&w, &out);
+    json_array(&w);
+    for (size_t i = 0; i < count; i++) {
+        json_object(&w);
+        json_member(&w, STR("name"), offers[i].name);
+        json_member(&w, STR("description"), offers[i].description);
+        json_key(&w, STR("parameters"));
+        json_raw(&w, offers[i].schema);
+        json_object_end(&w);
+    }
+    json_array_end(&w);
+    assert(!out.full);
+    return arena_str(arena, buf_str(&out));
+}
+
+static str make_tools(struct arena *arena, const struct context_source *source)
+{
+    if (source->node == NODE_DELIVER) return STR_EMPTY;
+    const struct agent *agent = source->agent;
+    enum language language = language_of(source);
+    struct offer *offers = arena_array(arena, agent->tool_count + 2, sizeof *offers);
+    size_t count = 0;
+    if (may_ask(source)) offers[count++] = offer_graph_tool(&tool_ask_user, language);
+    if (agent->plan != PLAN_NEVER && !source->state->plan.count)
+        offers[count++] = offer_graph_tool(&tool_submit_plan, language);
+    for (size_t i = 0; i < agent->tool_count; i++) {
+        const struct tool *tool = agent->tools[i];
+        if (usable(arena, source, tool))
+            offers[count++] = (struct offer){tool->name, tool->description, tool->schema};
+    }
+    return count ? write_offers(arena, offers, count) : STR_EMPTY;
+}
+
+void context_make(struct arena *arena, const struct context_source *source,
+                  struct context *ret_context)
+{
+    struct context context = {0};
+    bool shortened = make_messages(arena, source, &context);
+    context.system = make_system(arena, source, shortened);
+    context.tools = make_tools(arena, source);
+    *ret_context = context;
+}

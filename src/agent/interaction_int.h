@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared by ask.c, answer.c and interaction.c: texts of people and models, and refusals.
+ */
+#ifndef AGENT_INTERACTION_INT_H
+#define AGENT_INTERACTION_INT_H
+
+#include "agent/interaction.h"
+#include "agent/texts.h"
+
+enum {
+    ESCAPE_BYTES_MAX = 6, /* \u0001 */
+    PATH_BYTES = 256,     /* longer than a fault's field: it is cut there, at a character */
+};
+
+/* Without blanks at both ends: ASCII ones, and those that keyboards and documents bring along. */
+str text_trim(str text);
+
+/* Refuse the first member of `object` that is not one of `names` (NULL behind the last). `path` is
+ * what the object is called, "" for the whole. */
+enum err refuse_unknown(const struct json *object, const char *path, const char *const *names,
+                        struct fault *reterr) MUST_USE;
+
+/* Is there a type of field of this name? */
+bool field_type_known(str name);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to the graph: a step at work, and what its nodes share. The working copy of the calls and
+ * of the open interactions is changed in place; step_close in graph.c turns what was touched into
+ * the outcome.
+ */
+#ifndef AGENT_NODE_H
+#define AGENT_NODE_H
+
+#include "agent/graph.h"
+#include "agent/texts.h"
+
+struct work_call {
+    struct call call;
+    bool touched, added, started;
+};
+
+struct step {
+    struct arena *arena;
+    msec now;
+    const struct view *view;   /* NULL at the start of a run */
+    const struct input *input; /* likewise */
+    struct outcome *out;
+    struct state *state; /* of the outcome */
+    struct work_call *calls; /* of the turn that is not settled yet */
+    size_t call_count;
+    struct interaction *open; /* that are open, as far as this step has come */
+    size_t open_count;
+    unsigned ids; /* made so far */
+};
+
+/* ---- graph.c ---- */
+str step_id(struct step *step, const char *prefix);
+void add_fact(struct step *step, const char *type, str data);
+void add_message(struct step *step, struct message message); /* row of the fact added last */
+void add_audit(struct step *step, enum audit_action action, const struct interaction *interaction,
+               const struct call *call, str why, str about);
+void move_to_stage(struct step *step, enum stage stage);
+void begin_leg(struct step *step); /* unless one is open */
+void settle(struct step *step);    /* after calls or interactions have changed: what follows? */
+struct work_call *find_call(struct step *step, str call_id);
+str message_metadata(struct step *step, bool stopped);
+
+/* ---- node_turn.c ---- */
+void on_turn(struct step *step);
+void add_turn(struct step *step, bool stopped, str tool_calls);
+
+/* ---- node_interrupt.c ---- */
+void open_ask(struct step *step, struct work_call *work, const struct interaction *asked);
+void open_confirm(struct step *step, struct work_call *work, const struct tool *tool,
+                  const struct judgement *judged, const struct json *args);
+void open_plan(struct step *step, struct work_call *work);
+void open_uncertain(struct step *step, struct work_call *work);
+void open_connection_lost(struct step *step, str reason);
+size_t confirms_open(const struct step *step);
+/* The rule that an approval is bound to: the judgement's, and which schema was shown. */
+str confirm_rule(struct arena *arena, const struct judgement *judged, const struct tool *tool);
+void on_resolve(struct step *step);
+void cancel_open(struct step *step); /* all of them, as the run is cancelled */
+
+/* ---- node_execute.c ---- */
+void on_start(struct step *step);
+void on_result(struct step *step);
+void on_lost(struct step *step);
+void end_call(struct step *step, struct work_call *work, enum call_state state, const char *error,
+              str text);
+void end_unstarted(struct step *step, enum text text); /* calls that have not left are cancelled */
+void show_results(struct step *step); /* what has ended and was not shown becomes facts */
+bool has_state(const struct step *step, enum call_state state);
+bool call_ready(const struct call *call); /* may start as soon as there is room */
+
+/* ---- node_deliver.c ---- */
+void finish_run(struct step *step, enum run_status status, const char *code);
+void fail_run(struct step *step, const char *code, str message, bool retryable);
+void pause_leg(struct step *step);
+void deliver_text(struct step *step);
+void deliver_mechanically(struct step *step, enum run_status status);
+bool plan_done(const struct state *state);
+bool plan_active(const struct state *state);
+void on_down(struct step *step);
+void on_cancel(struct step *step);
+
+#endif

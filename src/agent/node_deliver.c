@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Node deliver, and every way in which a leg or a run ends.
+ *
+ * With a plan, or when the rounds are used up, the model is asked once more, without tools, for a
+ * report. If it cannot give one, the report is made mechanically: each step with its mark.
+ */
+#include "agent/node.h"
+#include "base/limits.h"
+
+bool plan_done(const struct state *state)
+{
+    return state->plan.count && state->current_step >= state->plan.count;
+}
+
+bool plan_active(const struct state *state)
+{
+    return state->plan.count && state->current_step < state->plan.count;
+}
+
+static struct model_usage usage_so_far(const struct state *state)
+{
+    return (struct model_usage){state->input_tokens, state->output_tokens};
+}
+
+static void end_leg(struct step *step)
+{
+    struct state *state = step->state;
+    if (step->now > state->leg_since) state->active_ms += (uint64_t)(step->now - state->leg_since);
+    if (state->active_ms > STATE_TOKENS_MAX) state->active_ms = STATE_TOKENS_MAX;
+}
+
+static void end_run(struct step *step, enum run_status status)
+{
+    state_set_phase(step->state, PHASE_DONE);
+    step->out->status = status;
+    step->out->ended = true;
+}
+
+/* Outcome and status are one word for every end that is not an error. */
+void finish_run(struct step *step, enum run_status status, const char *code)
+{
+    end_leg(step);
+    add_fact(step, FACT_STEP_FINISH, fact_step(step->arena, step->state->stage));
+    add_fact(step, FACT_RUN_FINISHED,
+             fact_run_finished(step->arena,
+                               &(struct run_finished){.outcome = run_status_name(status),
+                                                      .code = code,
+                                                      .usage = usage_so_far(step->state)}));
+    end_run(step, status);
+}
+
+/* Calls that are still open when a run fails get their result, so that the conversation stays one
+ * that a model can go on with. */
+void fail_run(struct step *step, const char *code, str message, bool retryable)
+{
+    cancel_open(step);
+    end_unstarted(step, TEXT_DROPPED);
+    show_results(step);
+    end_leg(step);
+    add_fact(step, FACT_STEP_FINISH, fact_step(step->arena, step->state->stage));
+    add_fact(step, FACT_RUN_ERROR, fact_run_error(step->arena, code, message, retryable));
+    end_run(step, RUN_FAILED);
+}
+
+/* The leg is over; the run waits, and costs nothing until an answer comes. */
+void pause_leg(struct step *step)
+{
+    str *ids = arena_array(step->arena, step->open_count, sizeof *ids);
+    for (size_t i = 0; i < step->open_count; i++) ids[i] = step->open[i].id;
+    end_leg(step);
+    add_fact(step, FACT_RUN_FINISHED,
+             fact_run_finished(step->arena,
+                               &(struct run_finished){.outcome = "interrupted",
+                                                      .interactions = ids,
+                                                      .interaction_count = step->open_count,
+                                                      .usage = usage_so_far(step->state)}));
+    step->out->status = RUN_WAITING;
+}
+
+/* ---- the report ---- */
+
+static enum run_status report_status(const struct state *state)
+{
+    return plan_done(state) ? RUN_COMPLETED : RUN_EXHAUSTED;
+}
+
+static const char *report_code(enum run_status status)
+{
+    return status == RUN_EXHAUSTED ? "budget_exhausted" : NULL;
+}
+
+void deliver_text(struct step *step)
+{
+    enum run_status status = report_status(step->state);
+    if (!step->input->turn.text.len) {
+        deliver_mechanically(step, status);
+        return;
+    }
+    move_to_stage(step, STAGE_REPORT);
+    add_turn(step, false, STR_EMPTY);
+    finish_run(step, status, report_code(status));
+}
+
+static str mechanical_text(struct step *step, enum run_status status)
+{
+    const struct state *state = step->state;
+    AUTO(buf_done) struct buf buf;
+    buf_init(&buf, STATE_BYTES_MAX);
+    enum text first = status == RUN_EXHAUSTED ? TEXT_BUDGET : TEXT_REPORT;
+    buf_append(&buf, text_say(step->arena, first, state->locale, STR_EMPTY));
+    for (size_t i = 0; i < state->plan.count; i++) {
+        buf_append(&buf, i < state->current_step ? STR("\n- [x] ") : STR("\n- [ ] "));
+        buf_append(&buf, state->plan.steps[i].content);
+    }
+    return arena_str(step->arena, buf_str(&buf));
+}
+
+/* Nobody has seen previews of it: readers get it whole, as deltas made up from the fact. */
+void deliver_mechanically(struct step *step, enum run_status status)
+{
+    str text = mechanical_text(step, status);
+    str content = text_json(step->arena, text), id = step_id(step, "msg_");
+    struct model_usage none = {0};
+    move_to_stage(step, STAGE_REPORT);
+    struct text_end end = {.message_id = id, .content = content};
+    add_fact(step, FACT_TEXT_END, fact_text_end(step->arena, &end));
+    add_message(step, (struct message){
+                          .id = id,
+                          .role = STR("assistant"),
+                          .content = content,
+                          .metadata = message_metadata(step, false),
+                          .usage = usage_json(step->arena, &none),
+                          .plain = text,
+                      });
+    finish_run(step, status, report_code(status));
+}
+
+/* ---- the model stays away ---- */
+
+void on_down(struct step *step)
+{
+    const struct input *input = step->input;
+    str text = input->why_text;
+    if (!text.len || text.len > RUN_ERROR_BYTES_MAX || !utf8_valid(text))
+        text = str_c(err_title(input->why));
+    if (graph_node(step->state) == NODE_DELIVER) {
+        deliver_mechanically(step, report_status(step->state));
+    } else if (input->why == ERR_MODEL_UNAVAILABLE) {
+        open_connection_lost(step, text);
+        settle(step);
+    } else {
+        fail_run(step, "model_error", text, false);
+    }
+}
+
+/* ---- the person stops the run ---- */
+
+static bool turn_is_text(const struct turn *turn)
+{
+    return utf8_valid(turn->text) && utf8_valid(turn->reasoning);
+}
+
+/* What people have read of the answer stays; reasoning stays only with it. Calls under way are
+ * waited for: what they did is told as it was. */
+void on_cancel(struct step *step)
+{
+    const struct turn *turn = &step->input->turn;
+    if (turn->text.len && turn_is_text(turn)) add_turn(step, true, STR_EMPTY);
+    cancel_open(step);
+    end_unstarted(step, TEXT_CANCELLED);
+    show_results(step);
+    step->out->status = RUN_CANCELLING;
+    if (!has_state(step, CALL_STARTED)) finish_run(step, RUN_CANCELLED, NULL);
+}

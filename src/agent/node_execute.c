@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Node execute: calls leave, end, and are shown.
+ *
+ *   proposed --+-- policy says confirm --> waiting -- approve, edit --> approved --+
+ *              |                              |  reject, respond --> rejected      |
+ *              |                              '- cancel, expiry ---> cancelled     |
+ *              +-- policy allows ------------------------------------------------->+ on_start
+ *                                                                                  v
+ *   approved <-- retry -- uncertain <-- nobody knows, a write -- started -- on_result --> done, failed
+ *
+ * Between started and done the outcome is in doubt, nowhere else. A result is first in the journal
+ * (on_result), then a fact (show_results): what has happened is never forgotten on the way.
+ */
+#include "agent/node.h"
+#include "base/limits.h"
+
+bool call_ready(const struct call *call)
+{
+    return call->state == CALL_PROPOSED || call->state == CALL_APPROVED;
+}
+
+bool has_state(const struct step *step, enum call_state state)
+{
+    for (size_t i = 0; i < step->call_count; i++)
+        if (step->calls[i].call.state == state) return true;
+    return false;
+}
+
+static str say(struct step *step, enum text text, str argument)
+{
+    return text_say(step->arena, text, step->state->locale, argument);
+}
+
+/* ---- ends that no tool has a part in ---- */
+
+/* `error` NULL: the text is the result, as the person gave it. */
+void end_call(struct step *step, struct work_call *work, enum call_state state, const char *error,
+              str text)
+{
+    struct call *call = &work->call;
+    work->touched = true;
+    call->state = state;
+    call->error = error ? str_c(error) : STR_EMPTY;
+    call->content = text;
+    call->model_text = text;
+    call->result = error ? STR_EMPTY : text_json(step->arena, text);
+    call->result_bytes = call->result.len;
+    call->ended = step->now;
+}
+
+void end_unstarted(struct step *step, enum text text)
+{
+    for (size_t i = 0; i < step->call_count; i++) {
+        struct work_call *work = &step->calls[i];
+        if (!call_ready(&work->call) && work->call.state != CALL_WAITING) continue;
+        end_call(step, work, CALL_CANCELLED, "cancelled", say(step, text, STR_EMPTY));
+    }
+}
+
+/* ---- start ---- */
+
+static struct bound bound_to(const struct step *step, const struct call *call)
+{
+    return (struct bound){.owner = step->state->user_id,
+                          .run_id = step->state->trace_id,
+                          .call_id = call->call_id,
+                          .tool = call->tool,
+                          .args = call->args,
+                          .agent = step->view->agent,
+                          .rule = call->rule};
+}
+
+/* The approval lapsed with the schema it was given for: the call is asked for again. */
+static bool schema_changed(struct step *step, const struct call *call, const struct tool *tool)
+{
+    str shown = call->rule, now = confirm_rule(step->arena, &(struct judgement){0}, tool);
+    while (shown.len && shown.p[0] != '#') shown = str_drop(shown, 1);
+    return call->rule.len && !str_eq(shown, now);
+}
+
+static void start_call(struct step *step, struct work_call *work)
+{
+    move_to_stage(step, STAGE_EXECUTION);
+    work->touched = work->started = true;
+    work->call.state = CALL_STARTED;
+    work->call.attempts++;
+    work->call.started = step->now;
+    if (work->call.rule.len)
+        add_audit(step, AUDIT_STARTED, NULL, &work->call, work->call.tool, work->call.args);
+}
+
+static void ask_again(struct step *step, struct work_call *work, const struct tool *tool,
+                      const struct judgement *judged, const struct json *args)
+{
+    if (work->call.rule.len) step->out->superseded = work->call.call_id;
+    open_confirm(step, work, tool, judged, args);
+}
+
+/* The last look before it leaves: tool, arguments, binding, policy. */
+static void try_start(struct step *step, struct work_call *work)
+{
+    const struct agent *agent = step->input->agent;
+    struct call *call = &work->call;
+    const struct tool *tool = agent_tool(agent, call->tool);
+    struct json *args = NULL;
+    struct bound bound = bound_to(step, call);
+    if (!tool) {
+        end_call(step, work, CALL_FAILED, "tool_unavailable", say(step, TEXT_NO_TOOL, call->tool));
+        return;
+    }
+    bool intact = json_parse(step->arena, call->args, &args, NULL) == OK;
+    if (call->rule.len) intact = intact && binding_fits(step->input->binder, &bound, call->binding);
+    if (!intact) {
+        end_call(step, work, CALL_FAILED, "binding_mismatch", say(step, TEXT_BINDING, STR_EMPTY));
+        add_audit(step, AUDIT_REFUSED, NULL, call, STR("binding_mismatch"), call->args);
+        return;
+    }
+    struct judgement judged = policy_judge(step->arena, &agent->policy, &agent->policy_settings,
+                                           tool, args, &step->view->grants);
+    if (judged.verdict == VERDICT_DENY) {
+        end_call(step, work, CALL_FAILED, "policy_changed",
+                 say(step, TEXT_POLICY_CHANGED, call->tool));
+        add_audit(step, AUDIT_REFUSED, NULL, call, STR("policy_changed"), call->args);
+    } else if (schema_changed(step, call, tool) ||
+               (judged.verdict == VERDICT_CONFIRM && call->state != CALL_APPROVED)) {
+        ask_again(step, work, tool, &judged, args);
+    } else {
+        start_call(step, work);
+    }
+}
+
+void on_start(struct step *step)
+{
+    unsigned started = 0;
+    for (size_t i = 0; i < step->call_count; i++)
+        started += step->calls[i].call.state == CALL_STARTED;
+    for (size_t i = 0; i < step->call_count && started < CALLS_STARTED_MAX; i++) {
+        if (!call_ready(&step->calls[i].call)) continue;
+        try_start(step, &step->calls[i]);
+        started += step->calls[i].call.state == CALL_STARTED;
+    }
+    settle(step);
+}
+
+/* ---- end ---- */
+
+void on_result(struct step *step)
+{
+    struct work_call *work = find_call(step, step->input->call_id);
+    if (!work || work->call.state != CALL_STARTED) return;
+    const struct call_end *end = &step->input->result;
+    struct call *call = &work->call;
+    work->touched = true;
+    call->state = end->failed ? CALL_FAILED : CALL_DONE;
+    call->error = end->error;
+    call->content = end->content;
+    call->model_text = end->model_text;
+    call->result = end->result;
+    call->spool = end->spool;
+    call->result_bytes = end->result_bytes;
+    call->ended = step->now;
+    if (call->rule.len)
+        add_audit(step, AUDIT_ENDED, NULL, call, str_c(call_state_name(call->state)),
+                  call->model_text);
+}
+
+/* In a run that is being cancelled nobody is asked. */
+void on_lost(struct step *step)
+{
+    struct work_call *work = find_call(step, step->input->call_id);
+    if (!work || work->call.state != CALL_STARTED) return;
+    if (step->view->cancelling) {
+        end_call(step, work, CALL_FAILED, "unknown_outcome", say(step, TEXT_UNKNOWN, STR_EMPTY));
+        show_results(step);
+    } else {
+        work->touched = true;
+        work->call.state = CALL_UNCERTAIN;
+        open_uncertain(step, work);
+    }
+    if (work->call.rule.len)
+        add_audit(step, AUDIT_ENDED, NULL, &work->call, STR("uncertain"), work->call.args);
+    settle(step);
+}
+
+/* ---- show ---- */
+
+/* The tool's last rule for summaries; what a person decided is told in full. */
+static str summary(struct step *step, const struct call *call)
+{
+    if (!call->started || call->state == CALL_REJECTED || call->state == CALL_CANCELLED)
+        return call->content;
+    if (call->state == CALL_FAILED && call->content.len &&
+        str_eq(call->error, STR("unknown_outcome")))
+        return call->content;
+    return say(step, call->state == CALL_DONE ? TEXT_TOOL_DONE : TEXT_TOOL_FAILED, call->tool);
+}
+
+/* {"tool_call_id", "tool_name", "run_id", "stage", "task_id"?, "summary_version"} */
+static str row_metadata(struct step *step, const struct call *call)
+{
+    const struct state *state = step->state;
+    AUTO(buf_done) struct buf buf;
+    buf_init(&buf, FACT_FRAME_BYTES_MAX);
+    struct json_writer w;
+    json_write_begin(&w, &buf);
+    json_object(&w);
+    json_member(&w, STR("tool_call_id"), call->call_id);
+    json_member(&w, STR("tool_name"), call->tool);
+    json_member(&w, STR("run_id"), state->trace_id);
+    json_member(&w, STR("stage"), str_c(stage_name((enum stage)call->stage)));
+    if (state->task_id.len) json_member(&w, STR("task_id"), state->task_id);
+    json_key(&w, STR("summary_version"));
+    json_number_u64(&w, 1);
+    json_object_end(&w);
+    assert(!buf.full);
+    return arena_str(step->arena, buf_str(&buf));
+}
+
+/* {"toolCallId", "toolName", "args", "error"?} */
+static str row_tool(struct step *step, const struct call *call)
+{
+    AUTO(buf_done) struct buf buf;
+    buf_init(&buf, FACT_FRAME_BYTES_MAX + call->args.len + 6 * call->error.len);
+    struct json_writer w;
+    json_write_begin(&w, &buf);
+    json_object(&w);
+    json_member(&w, STR("toolCallId"), call->call_id);
+    json_member(&w, STR("toolName"), call->tool);
+    json_key(&w, STR("args"));
+    json_raw(&w, call->args);
+    if (call->error.len) json_member(&w, STR("error"), call->error);
+    json_object_end(&w);
+    assert(!buf.full);
+    return arena_str(step->arena, buf_str(&buf));
+}
+
+static str result_ref(struct step *step, const struct call *call)
+{
+    if (!call->spool.len && call->result.len <= CALL_FACT_BYTES_MAX) return STR_EMPTY;
+    return arena_printf(step->arena, "/api/v1/agent/threads/%.*s/messages/%.*s/result",
+                        STR_ARG(step->state->conversation_id), STR_ARG(call->result_id));
+}
+
+static void show_result(struct step *step, struct work_call *work)
+{
+    struct call *call = &work->call;
+    work->touched = true;
+    call->result_id = step_id(step, "msg_");
+    str content = summary(step, call);
+    add_fact(step, FACT_TOOL_RESULT,
+             fact_tool_result(step->arena, &(struct tool_result_fact){.call = call,
+                                                                      .args = call->args,
+                                                                      .content = content,
+                                                                      .ref = result_ref(step, call)}));
+    add_message(step, (struct message){
+                          .id = call->result_id,
+                          .role = STR("tool"),
+                          .content = text_json(step->arena, content),
+                          .metadata = row_metadata(step, call),
+                          .tool = row_tool(step, call),
+                          .plain = content,
+                      });
+}
+
+void show_results(struct step *step)
+{
+    for (size_t i = 0; i < step->call_count; i++) {
+        struct work_call *work = &step->calls[i];
+        if (call_state_settled(work->call.state) && !work->call.result_id.len)
+            show_result(step, work);
+    }
+}

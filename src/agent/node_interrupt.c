@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes confirm and interrupt: the run needs a person.
+ *
+ * Interactions form a set. The first to open records where the run stands and sets the phase to
+ * interrupted; later ones join. Each is settled once, by its id, in any order, and settles its own
+ * call; when none is open the run goes on from where the first one found it (settle in graph.c).
+ *
+ * What a person is asked to approve is made from the stored bytes of the call, never from the
+ * model's words. The approval is bound to those bytes (policy.h).
+ */
+#include "agent/node.h"
+
+#include "base/limits.h"
+#include "store/rows.h"
+#include "tool/schema.h"
+
+static str say(struct step *step, enum text text, str argument)
+{
+    return text_say(step->arena, text, step->state->locale, argument);
+}
+
+/* ---- opening ---- */
+
+/* The first of a set records the way back. */
+static void interrupt(struct step *step, str node, enum phase phase)
+{
+    struct state *state = step->state;
+    if (state->phase == PHASE_INTERRUPTED) return;
+    if (phase != state->phase) state_set_phase(state, phase);
+    state->resume = (struct resume){.node = node, .phase = phase, .step = state->current_step};
+    state_set_phase(state, PHASE_INTERRUPTED);
+}
+
+static str current_node(const struct step *step)
+{
+    return str_c(node_name(graph_node(step->state)));
+}
+
+/* Fill in what all types have, store, show. */
+static void open_one(struct step *step, struct interaction interaction)
+{
+    struct outcome *out = step->out;
+    const struct state *state = step->state;
+    interaction.id = step_id(step, "int_");
+    interaction.status = INTERACTION_OPEN;
+    interaction.thread = step->view->thread;
+    interaction.run = step->view->run;
+    interaction.owner = state->user_id;
+    interaction.agent = step->view->agent;
+    interaction.thread_id = state->conversation_id;
+    interaction.run_id = state->trace_id;
+    interaction.resume_node = state->resume.node;
+    interaction.resume_phase = str_c(phase_name(state->resume.phase));
+    interaction.resume_step = state->resume.step;
+    interaction.locale = state->locale;
+    interaction.metadata = STR("{}");
+    interaction.opened = step->now;
+
+    add_fact(step, FACT_REQUEST, fact_interaction_request(step->arena, &interaction));
+    interaction.seq = (int64_t)out->fact_count;
+    add_message(step, (struct message){
+                          .id = interaction.id,
+                          .role = interaction_role(&interaction),
+                          .content = text_json(step->arena, interaction.display_text),
+                          .metadata = interaction_metadata(step->arena, &interaction),
+                          .plain = interaction.display_text,
+                      });
+    add_audit(step, AUDIT_OPENED, &interaction, NULL,
+              str_c(interaction_type_name(interaction.type)), interaction.args);
+    *ROWS_ADD(step->arena, out->opened, out->opened_count) = interaction;
+    step->open[step->open_count++] = interaction;
+}
+
+void open_ask(struct step *step, struct work_call *work, const struct interaction *asked)
+{
+    work->touched = true;
+    work->call.state = CALL_WAITING;
+    struct interaction interaction = *asked;
+    interaction.type = INTERACTION_ASK_USER;
+    interaction.call_id = work->call.call_id;
+    interrupt(step, current_node(step), step->state->phase);
+    open_one(step, interaction);
+}
+
+size_t confirms_open(const struct step *step)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < step->open_count; i++)
+        count += step->open[i].type == INTERACTION_CONFIRM;
+    return count;
+}
+
+/* "<rule>#<16 hex digits of the schema's hash>" */
+str confirm_rule(struct arena *arena, const struct judgement *judged, const struct tool *tool)
+{
+    unsigned char hash[HASH_BYTES];
+    crypto_sha256(tool->schema, hash);
+    uint64_t head = 0;
+    for (size_t i = 0; i < sizeof head; i++) head = head << 8 | hash[i];
+    return arena_printf(arena, "%.*s#%016llx", STR_ARG(judged->rule), (unsigned long long)head);
+}
+
+static str binding_of(struct step *step, const struct call *call)
+{
+    char binding[BINDING_BYTES];
+    struct bound bound = {.owner = step->state->user_id,
+                          .run_id = step->state->trace_id,
+                          .call_id = call->call_id,
+                          .tool = call->tool,
+                          .args = call->args,
+                          .agent = step->view->agent,
+                          .rule = call->rule};
+    binding_make(step->input->binder, &bound, binding);
+    return arena_str(step->arena, str_c(binding));
+}
+
+void open_confirm(struct step *step, struct work_call *work, const struct tool *tool,
+                  const struct judgement *judged, const struct json *args)
+{
+    struct call *call = &work->call;
+    if (confirms_open(step) >= CONFIRMS_OPEN_MAX) {
+        end_call(step, work, CALL_FAILED, "too_many_confirms", say(step, TEXT_TOO_MANY, STR_EMPTY));
+        return;
+    }
+    work->touched = true;
+    call->state = CALL_WAITING;
+    call->rule = confirm_rule(step->arena, judged, tool);
+    call->binding = binding_of(step, call);
+    str summary = call_summary(step->arena, tool, call->tool, args);
+    str question = say(step, TEXT_ASK_CONFIRM, call->tool);
+    interrupt(step, current_node(step), step->state->phase);
+    open_one(step, (struct interaction){
+                   .type = INTERACTION_CONFIRM,
+                   .call_id = call->call_id,
+                   .approver = judged->approver,
+                   .display_text = arena_printf(step->arena, "%.*s %.*s", STR_ARG(question),
+                                                STR_ARG(summary)),
+                   .tool = call->tool,
+                   .args = call->args,
+                   .summary = summary,
+                   .args_schema = tool->schema,
+                   .risk = str_c(tool_risk_name(tool->risk)),
+                   .binding = call->binding,
+               });
+}
+
+/* Its rule has no schema to change with: submit_plan is ours. */
+void open_plan(struct step *step, struct work_call *work)
+{
+    struct call *call = &work->call;
+    work->touched = true;
+    call->state = CALL_WAITING;
+    call->rule = STR("plan");
+    call->binding = binding_of(step, call);
+    str question = say(step, TEXT_ASK_PLAN, STR_EMPTY);
+    bool first = step->state->phase == PHASE_PLANNING;
+    interrupt(step, STR("confirm"), first ? PHASE_WAITING_CONFIRM : step->state->phase);
+    open_one(step, (struct interaction){
+                   .type = INTERACTION_CONFIRM,
+                   .call_id = call->call_id,
+                   .display_text = question,
+                   .tool = call->tool,
+                   .args = call->args,
+                   .summary = question,
+                   .args_schema = tool_submit_plan.schema,
+                   .risk = str_c(tool_risk_name(RISK_WRITE)),
+                   .binding = call->binding,
+               });
+}
+
+void open_uncertain(struct step *step, struct work_call *work)
+{
+    const struct call *call = &work->call;
+    const struct tool *tool = tools_find(step->input->tools, call->tool);
+    struct json *args = NULL;
+    if (json_parse(step->arena, call->args, &args, NULL)) args = NULL;
+    interrupt(step, STR("execute"), step->state->phase);
+    open_one(step, (struct interaction){
+                   .type = INTERACTION_UNCERTAIN,
+                   .call_id = call->call_id,
+                   .display_text = say(step, TEXT_ASK_UNCERTAIN, call->tool),
+                   .tool = call->tool,
+                   .args = call->args,
+                   .summary = call_summary(step->arena, tool, call->tool, args),
+                   .args_schema = tool ? tool->schema : STR("{}"),
+                   .risk = str_c(tool_risk_name(tool ? tool->risk : RISK_WRITE)),
+               });
+}
+
+void open_connection_lost(struct step *step, str reason)
+{
+    interrupt(step, current_node(step), step->state->phase);
+    open_one(step, (struct interaction){
+                   .type = INTERACTION_CONNECTION_LOST,
+                   .display_text = say(step, TEXT_ASK_MODEL, reason),
+               });
+}
+
+/* ---- settling ---- */
+
+static enum interaction_status status_of(enum decision decision)
+{
+    switch (decision) {
+    case DECISION_CANCEL:
+        return INTERACTION_CANCELED;
+    case DECISION_EXPIRE:
+        return INTERACTION_EXPIRED;
+    case DECISION_SUPERSEDE:
+        return INTERACTION_SUPERSEDED;
+    default:
+        return INTERACTION_RESOLVED;
+    }
+}
+
+static const char *decision_word(enum decision decision)
+{
+    static const char *const words[DECISION_COUNT] = {
+        [DECISION_ANSWER] = "answer",     [DECISION_SKIP] = "skip",
+        [DECISION_APPROVE] = "approve",   [DECISION_EDIT] = "edit",
+        [DECISION_REJECT] = "reject",     [DECISION_RESPOND] = "respond",
+        [DECISION_CONTINUE] = "continue", [DECISION_GIVE_UP] = "give_up",
+        [DECISION_RETRY] = "retry",       [DECISION_HAPPENED] = "happened",
+        [DECISION_CANCEL] = "cancel",     [DECISION_EXPIRE] = "expire",
+        [DECISION_SUPERSEDE] = "supersede",
+    };
+    return words[decision];
+}
+
+/* What the model gets of a decision that is no approval. */
+static str told(struct step *step, const struct resolution *r)
+{
+    switch (r->decision) {
+    case DECISION_CANCEL:
+        return say(step, TEXT_CANCELLED, STR_EMPTY);
+    case DECISION_EXPIRE:
+        return say(step, TEXT_EXPIRED, STR_EMPTY);
+    case DECISION_REJECT:
+        return r->text.len ? say(step, TEXT_REJECTED_SAYING, r->text)
+                           : say(step, TEXT_REJECTED, STR_EMPTY);
+    default:
+        return r->text;
+    }
+}
+
+/* Take it off the open ones; its row and fact say how it was settled. */
+static struct interaction close_open(struct step *step, size_t at, const struct resolution *r)
+{
+    struct outcome *out = step->out;
+    struct interaction interaction = step->open[at];
+    for (size_t i = at + 1; i < step->open_count; i++) step->open[i - 1] = step->open[i];
+    step->open_count--;
+
+    interaction.status = status_of(r->decision);
+    interaction.answer = r->answer;
+    interaction.text = told(step, r);
+    interaction.answered_by = r->by;
+    interaction.via = r->via;
+    interaction.settled = step->now;
+    *ROWS_ADD(step->arena, out->settled, out->settled_count) = interaction;
+    add_fact(step, FACT_RESOLVED, fact_interaction_resolved(step->arena, &interaction));
+    add_audit(step, AUDIT_RESOLVED, &interaction, NULL, str_c(decision_word(r->decision)),
+              r->answer);
+    return interaction;
+}
+
+static void settle_ask(struct step *step, struct work_call *work, const struct resolution *r)
+{
+    bool gone = r->decision == DECISION_CANCEL || r->decision == DECISION_EXPIRE;
+    const char *error = r->decision == DECISION_EXPIRE ? "expired" : gone ? "cancelled" : NULL;
+    end_call(step, work, gone ? CALL_CANCELLED : CALL_DONE, error, told(step, r));
+}
+
+/* ---- a plan ---- */
+
+static struct plan plan_of(struct step *step, str args)
+{
+    struct json *json = NULL;
+    struct plan plan = {0};
+    if (json_parse(step->arena, args, &json, NULL)) return plan;
+    const struct json *steps = json_get(json, STR("steps"));
+    plan.steps = arena_array(step->arena, steps ? steps->count : 0, sizeof *plan.steps);
+    for (const struct json *s = steps ? steps->child : NULL; s; s = s->next) {
+        str content = str_trim(json_text(json_get(s, STR("content"))));
+        if (!content.len) continue;
+        plan.steps[plan.count++] = (struct plan_step){
+            .content = content, .done_when = str_trim(json_text(json_get(s, STR("done_when"))))};
+    }
+    return plan;
+}
+
+/* Where the run goes on is decided here; it goes there when nothing else of the set is open. */
+static void settle_plan(struct step *step, struct work_call *work, const struct resolution *r)
+{
+    struct state *state = step->state;
+    bool edited = r->decision == DECISION_EDIT;
+    state->resume.phase = PHASE_PLANNING;
+    if (r->decision == DECISION_CANCEL || r->decision == DECISION_EXPIRE) {
+        settle_ask(step, work, r);
+        return;
+    }
+    if (r->decision != DECISION_APPROVE && !edited) {
+        bool error = r->decision != DECISION_RESPOND;
+        end_call(step, work, CALL_REJECTED, error ? "rejected" : NULL, told(step, r));
+        return;
+    }
+    if (edited) work->call.args = r->args;
+    state->plan = plan_of(step, work->call.args);
+    if (!state->plan.count) { /* nothing but blanks */
+        end_call(step, work, CALL_FAILED, "invalid_arguments", say(step, TEXT_PLAN_OFF, STR_EMPTY));
+        return;
+    }
+    state->resume.phase = PHASE_EXECUTING;
+    state->resume.step = 0;
+    end_call(step, work, CALL_DONE, NULL,
+             edited ? say(step, TEXT_PLAN_EDITED, r->args)
+                    : say(step, TEXT_PLAN_APPROVED, STR_EMPTY));
+}
+
+/* ---- an approval ---- */
+
+static void grant(struct step *step, const struct interaction *interaction,
+                  const struct resolution *r)
+{
+    struct outcome *out = step->out;
+    struct grant *made = ROWS_ADD(step->arena, out->grants, out->grant_count);
+    *made = (struct grant){
+        .id = step_id(step, "grant_"),
+        .owner = step->state->user_id,
+        .thread = r->always_user ? 0 : step->view->thread,
+        .thread_id = r->always_user ? STR_EMPTY : step->state->conversation_id,
+        .tool = interaction->tool,
+        .match = r->match.len ? r->match : STR("{}"),
+        .made_by = r->by,
+        .interaction_id = interaction->id,
+        .created = step->now,
+    };
+    add_audit(step, AUDIT_GRANTED, interaction, NULL, interaction->tool, made->match);
+}
+
+/* The tool or its schema is another than was shown: ask anew about the tool as it is. */
+static void supersede(struct step *step, struct work_call *work, const struct interaction *old)
+{
+    const struct tool *tool = tools_find(step->input->tools, work->call.tool);
+    struct json *args = NULL;
+    struct fault why = {0};
+    enum err e = json_parse(step->arena, work->call.args, &args, NULL);
+    if (!tool) {
+        end_call(step, work, CALL_FAILED, "tool_unavailable",
+                 say(step, TEXT_NO_TOOL, work->call.tool));
+        return;
+    }
+    if (!e) e = schema_check(tool->args, args, "args", &why);
+    if (e) {
+        end_call(step, work, CALL_FAILED, "invalid_arguments",
+                 say(step, TEXT_BAD_ARGS, str_c(why.text)));
+        return;
+    }
+    str rule = old->type == INTERACTION_CONFIRM ? work->call.rule : STR_EMPTY;
+    str kept = str_split(&rule, '#');
+    open_confirm(step, work, tool, &(struct judgement){.rule = kept, .approver = old->approver},
+                 args);
+}
+
+static void settle_confirm(struct step *step, struct work_call *work,
+                           const struct interaction *interaction, const struct resolution *r)
+{
+    struct call *call = &work->call;
+    work->touched = true;
+    switch (r->decision) {
+    case DECISION_EDIT:
+        call->args = r->args;
+        call->binding = binding_of(step, call);
+        call->state = CALL_APPROVED;
+        break;
+    case DECISION_APPROVE:
+        call->state = CALL_APPROVED;
+        if (r->always) grant(step, interaction, r);
+        break;
+    case DECISION_RESPOND:
+        end_call(step, work, CALL_REJECTED, NULL, r->text);
+        break;
+    case DECISION_REJECT:
+        end_call(step, work, CALL_REJECTED, "rejected", told(step, r));
+        break;
+    case DECISION_SUPERSEDE:
+        supersede(step, work, interaction);
+        break;
+    default:
+        end_call(step, work, CALL_CANCELLED,
+                 r->decision == DECISION_EXPIRE ? "expired" : "cancelled", told(step, r));
+        break;
+    }
+}
+
+/* The key stays the same, whatever is decided. */
+static void settle_uncertain(struct step *step, struct work_call *work, const struct resolution *r)
+{
+    work->touched = true;
+    if (r->decision == DECISION_RETRY)
+        work->call.state = CALL_APPROVED;
+    else if (r->decision == DECISION_HAPPENED)
+        end_call(step, work, CALL_DONE, NULL, say(step, TEXT_HAPPENED, STR_EMPTY));
+    else
+        end_call(step, work, CALL_FAILED, "unknown_outcome", say(step, TEXT_UNKNOWN, STR_EMPTY));
+}
+
+static void apply(struct step *step, const struct interaction *interaction,
+                  const struct resolution *r)
+{
+    if (interaction->type == INTERACTION_CONNECTION_LOST) {
+        if (r->decision != DECISION_CONTINUE)
+            fail_run(step, "model_unavailable", interaction->display_text, true);
+        return;
+    }
+    struct work_call *work = find_call(step, interaction->call_id);
+    if (!work) return;
+    if (interaction->type == INTERACTION_ASK_USER)
+        settle_ask(step, work, r);
+    else if (interaction->type == INTERACTION_UNCERTAIN)
+        settle_uncertain(step, work, r);
+    else if (str_eq(interaction->tool, tool_submit_plan.name))
+        settle_plan(step, work, r);
+    else
+        settle_confirm(step, work, interaction, r);
+}
+
+static ptrdiff_t find_open(const struct step *step, str id)
+{
+    for (size_t i = 0; i < step->open_count; i++)
+        if (str_eq(step->open[i].id, id)) return (ptrdiff_t)i;
+    return -1;
+}
+
+/* First all are resolved, then the leg begins, then each has its effect. */
+void on_resolve(struct step *step)
+{
+    const struct input *input = step->input;
+    size_t count = input->resolution_count, closed = 0;
+    bool planned = step->state->plan.count;
+    struct interaction *done = arena_array(step->arena, count, sizeof *done);
+    const struct resolution **by = arena_array(step->arena, count, sizeof *by);
+    for (size_t i = 0; i < count; i++) {
+        ptrdiff_t at = find_open(step, input->resolutions[i].interaction_id);
+        if (at < 0) continue;
+        by[closed] = &input->resolutions[i];
+        done[closed++] = close_open(step, (size_t)at, &input->resolutions[i]);
+    }
+    if (!closed) return;
+    begin_leg(step);
+    for (size_t i = 0; i < closed && !step->out->ended; i++) apply(step, &done[i], by[i]);
+    if (step->out->ended) return;
+    show_results(step);
+    if (step->state->plan.count && !planned)
+        add_fact(step, FACT_PLAN, fact_plan(step->arena, &step->state->plan, 0));
+    settle(step);
+}
+
+/* ---- the run is cancelled ---- */
+
+void cancel_open(struct step *step)
+{
+    while (step->open_count) {
+        struct resolution r = {.decision = DECISION_CANCEL,
+                               .by = step->state->user_id,
+                               .via = STR("cancel")};
+        struct interaction interaction = close_open(step, 0, &r);
+        struct work_call *work = find_call(step, interaction.call_id);
+        if (!work) continue;
+        if (interaction.type == INTERACTION_UNCERTAIN)
+            end_call(step, work, CALL_FAILED, "unknown_outcome",
+                     say(step, TEXT_UNKNOWN, STR_EMPTY));
+        else
+            end_call(step, work, CALL_CANCELLED, "cancelled",
+                     say(step, TEXT_CANCELLED, STR_EMPTY));
+    }
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows to view, outcome to rows.
+ *
+ * The snapshot's version guards all of a run's rows: whoever saves an outcome replaces the version
+ * it has read, and whoever changes something else that a run depends on lets it grow
+ * (snapshot_touch). So of two steps taken from the same rows one is saved, and the other is taken
+ * again from the new ones.
+ */
+#include "agent/save.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "store/interactions.h"
+#include "store/outbox.h"
+
+/* ---- loading ---- */
+
+/* Every open interaction that the state names has its row, and no other has. */
+static bool rows_agree(const struct view *view)
+{
+    const struct id_list *ids = &view->state.interaction_ids;
+    if (ids->count != view->open.count) return false;
+    for (size_t i = 0; i < ids->count; i++) {
+        bool found = false;
+        for (size_t j = 0; j < view->open.count; j++)
+            found = found || str_eq(ids->ids[i], view->open.rows[j].id);
+        if (!found) return false;
+    }
+    return true;
+}
+
+static enum err load_rows(struct db *db, struct arena *arena, const struct run *run, str owner,
+                          struct view *view)
+{
+    const struct state *state = &view->state;
+    enum err e = OK;
+    if (state->round_used)
+        e = calls_of_round(db, arena, run->id, state->round_used, &view->calls);
+    if (!e && state->interaction_ids.count) e = interactions_of_run(db, arena, run->id, &view->open);
+    if (!e) e = grants_of_thread(db, arena, owner, run->thread, &view->grants);
+    return e;
+}
+
+enum err view_load(struct db *db, struct arena *arena, const struct run *run, str owner,
+                   struct view *ret_view, int64_t *ret_version, struct fault *why)
+{
+    struct view view = {.thread = run->thread,
+                        .run = run->id,
+                        .agent = run->agent,
+                        .model = run->model,
+                        .legs = run->legs,
+                        .leg_open = run->status != RUN_WAITING,
+                        .cancelling = run->status == RUN_CANCELLING};
+    str bytes;
+    int64_t version;
+    enum err e = snapshot_load(db, arena, run->id, &version, &bytes);
+    if (e == ERR_DAMAGED) return fault(why, e, "the stored state is damaged");
+    if (e) return e;
+    if (state_parse(arena, bytes, &view.state, why)) return ERR_DAMAGED;
+    e = load_rows(db, arena, run, owner, &view);
+    if (e) return e;
+    if (!rows_agree(&view))
+        return fault(why, ERR_DAMAGED, "the stored state names interactions that are not there");
+    *ret_view = view;
+    *ret_version = version;
+    return OK;
+}
+
+/* ---- saving ---- */
+
+struct save {
+    struct db *db;
+    struct arena *arena;
+    const struct saver *saver;
+    struct run *run;
+    struct outcome *outcome;
+    msec now;
+};
+
+static int64_t fact_seq(const struct save *save, int64_t place)
+{
+    return save->outcome->facts[place - 1].seq;
+}
+
+static enum err save_messages(struct save *save)
+{
+    const struct outcome *o = save->outcome;
+    enum err e = OK;
+    for (size_t i = 0; !e && i < o->message_count; i++) {
+        struct message message = o->messages[i];
+        message.seq = fact_seq(save, message.seq);
+        e = message_add(save->db, save->run->thread, &message);
+    }
+    return e;
+}
+
+static enum err save_calls(struct save *save)
+{
+    const struct outcome *o = save->outcome;
+    enum err e = OK;
+    for (size_t i = 0; !e && i < o->call_count; i++)
+        e = o->calls[i].added ? call_add(save->db, &o->calls[i].call)
+                              : call_update(save->db, &o->calls[i].call);
+    return e;
+}
+
+/* {"id", "event", "at", "interaction"} */
+static str news_json(struct save *save, const struct interaction *interaction,
+                     const struct outgoing *outgoing)
+{
+    char at[RFC3339_BYTES];
+    clock_rfc3339(save->now, at);
+    AUTO(buf_done) struct buf buf;
+    buf_init(&buf, HOOK_BODY_BYTES_MAX);
+    struct json_writer w;
+    json_write_begin(&w, &buf);
+    json_object(&w);
+    json_member(&w, STR("id"), outgoing->id);
+    json_member(&w, STR("event"), outgoing->event);
+    json_member(&w, STR("at"), str_c(at));
+    json_key(&w, STR("interaction"));
+    interaction_write(&w, interaction, true);
+    json_object_end(&w);
+    assert(!buf.full);
+    return arena_str(save->arena, buf_str(&buf));
+}
+
+/* For every hook that wants it. The id is the same at every attempt. */
+static enum err tell_hooks(struct save *save, const struct interaction *interaction, bool opened)
+{
+    const struct saver *saver = save->saver;
+    const char *word = opened ? "opened" : "resolved";
+    struct outgoing outgoing = {.created = save->now, .next = save->now};
+    enum err e = OK;
+    for (size_t i = 0; !e && i < saver->hook_count; i++) {
+        const struct hook *hook = &saver->hooks[i];
+        if (opened ? !hook->opened : !hook->resolved) continue;
+        if (!outgoing.body.len) {
+            outgoing.id = arena_printf(save->arena, "evt_%.*s_%s", STR_ARG(interaction->id), word);
+            outgoing.event = arena_printf(save->arena, "interaction.%s", word);
+            outgoing.body = news_json(save, interaction, &outgoing);
+        }
+        outgoing.url = hook->url;
+        e = outbox_add(save->db, &outgoing);
+    }
+    return e;
+}
+
+static enum err save_interactions(struct save *save)
+{
+    struct outcome *o = save->outcome;
+    enum err e = OK;
+    for (size_t i = 0; !e && i < o->settled_count; i++) {
+        const struct interaction *settled = &o->settled[i];
+        e = interaction_settle(save->db, settled);
+        if (!e)
+            e = message_set_metadata(save->db, save->run->thread, settled->id,
+                                     interaction_metadata(save->arena, settled));
+        if (!e) e = tell_hooks(save, settled, false);
+    }
+    for (size_t i = 0; !e && i < o->opened_count; i++) {
+        struct interaction opened = o->opened[i];
+        opened.seq = fact_seq(save, opened.seq);
+        e = interaction_add(save->db, &opened);
+        if (!e) e = tell_hooks(save, &opened, true);
+    }
+    if (!e && o->superseded.len) e = interaction_supersede(save->db, o->superseded);
+    return e;
+}
+
+static enum err save_decisions(struct save *save)
+{
+    struct outcome *o = save->outcome;
+    enum err e = OK;
+    for (size_t i = 0; !e && i < o->grant_count; i++) {
+        struct grant grant = o->grants[i];
+        e = grant_add(save->db, &grant);
+    }
+    for (size_t i = 0; !e && i < o->audit_count; i++)
+        e = audit_add(save->db, save->saver->audit_key, save->run->thread, &o->audit[i]);
+    return e;
+}
+
+/* A terminal step removes the snapshot; any other replaces it. Both only as the holder of the
+ * lease. */
+static enum err save_snapshot(struct save *save, int64_t version)
+{
+    const struct outcome *o = save->outcome;
+    struct buf bytes;
+    unsigned char hash[HASH_BYTES];
+    if (o->ended) return snapshot_delete(save->db, save->run->id, version, save->saver->epoch);
+    buf_init(&bytes, STATE_BYTES_MAX);
+    state_write(&bytes, &o->state);
+    crypto_sha256(buf_str(&bytes), hash);
+    enum err e = bytes.full ? ERR_TOO_LARGE
+                            : snapshot_save(save->db, save->run->id, version, save->saver->epoch,
+                                            buf_str(&bytes), hash);
+    buf_done(&bytes);
+    return e;
+}
+
+static enum err save_run(struct save *save)
+{
+    const struct outcome *o = save->outcome;
+    struct run *run = save->run;
+    run->status = o->status;
+    run->input_tokens = o->state.input_tokens;
+    run->output_tokens = o->state.output_tokens;
+    run->ended = o->ended ? save->now : 0;
+    if (o->leg_begins) {
+        run->legs++;
+        run->task_id = o->state.task_id;
+    }
+    enum err e = run_update(save->db, run);
+    if (e || !o->leg_begins) return e;
+    str wire_id = arena_printf(save->arena, "%.*s-%u", STR_ARG(run->run_id), run->legs);
+    return run_start_leg(save->db, run, wire_id, save->now);
+}
+
+enum err outcome_save(struct db *db, struct arena *arena, const struct saver *saver,
+                      struct run *run, int64_t version, struct outcome *outcome, msec now)
+{
+    struct save save = {db, arena, saver, run, outcome, now};
+    enum err e = save_snapshot(&save, version);
+    if (!e && outcome->fact_count)
+        e = facts_append(db, run->thread, outcome->facts, outcome->fact_count, now);
+    if (!e) e = save_messages(&save);
+    if (!e) e = save_calls(&save);
+    if (!e) e = save_interactions(&save);
+    if (!e) e = save_decisions(&save);
+    if (!e) e = save_run(&save);
+    return e;
+}
+
+/* ---- a run that cannot go on ---- */
+
+/* Its rows say enough to end it: nobody is left with a question that nothing will come of. */
+enum err run_damaged(struct db *db, struct arena *arena, const struct saver *saver,
+                     struct run *run, const char *why, msec now, struct stepped *ret_stepped)
+{
+    struct interaction_list open = {0};
+    enum err e = interactions_of_run(db, arena, run->id, &open);
+    if (e) return e;
+    struct outcome o = {.status = RUN_FAILED,
+                        .ended = true,
+                        .state = {.input_tokens = run->input_tokens,
+                                  .output_tokens = run->output_tokens}};
+    o.facts = arena_array(arena, open.count + 1, sizeof *o.facts);
+    o.settled = open.rows;
+    o.settled_count = open.count;
+    for (size_t i = 0; i < open.count; i++) {
+        open.rows[i].status = INTERACTION_CANCELED;
+        open.rows[i].via = STR("run");
+        open.rows[i].settled = now;
+        o.facts[o.fact_count++] = (struct fact){
+            .type = FACT_RESOLVED,
+            .run_id = run->run_id,
+            .at = now,
+            .data = fact_interaction_resolved(arena, &open.rows[i]),
+        };
+    }
+    o.facts[o.fact_count++] = (struct fact){
+        .type = FACT_RUN_ERROR,
+        .run_id = run->run_id,
+        .at = now,
+        .data = fact_run_error(arena, "snapshot_damaged", str_c(why), false),
+    };
+    e = outcome_save(db, arena, saver, run, -1, &o, now);
+    if (e) return e;
+    *ret_stepped = (struct stepped){.thread = run->thread,
+                                    .facts = o.facts,
+                                    .fact_count = o.fact_count,
+                                    .wake = true,
+                                    .damaged = true};
+    return OK;
+}
+
+/* ---- steps from outside the shell ---- */
+
+static enum err step_here(struct db *db, struct arena *arena, const struct saver *saver,
+                          struct run *run, str owner, struct input *input,
+                          struct stepped *ret_stepped)
+{
+    struct view view;
+    struct outcome *outcome = ARENA_NEW(arena, struct outcome);
+    int64_t version;
+    struct fault why = {0};
+    enum err e = view_load(db, arena, run, owner, &view, &version, &why);
+    if (e == ERR_DAMAGED || e == ERR_NOT_FOUND)
+        return run_damaged(db, arena, saver, run,
+                           why.text[0] ? why.text : "the stored state is missing", input->now,
+                           ret_stepped);
+    if (e) return e;
+    input->binder = &saver->binder;
+    input->tools = saver->tools;
+    graph_step(arena, &view, input, outcome);
+    e = outcome_save(db, arena, saver, run, version, outcome, input->now);
+    if (e) return e;
+    *ret_stepped = (struct stepped){.thread = run->thread,
+                                    .facts = outcome->facts,
+                                    .fact_count = outcome->fact_count,
+                                    .wake = outcome->status == RUN_RUNNING || outcome->ended};
+    return OK;
+}
+
+static void set_random(struct input *input, const unsigned char *random)
+{
+    for (size_t i = 0; i < ID_RANDOM_BYTES; i++) input->random[i] = random[i];
+}
+
+enum err run_resolve(struct db *db, struct arena *arena, const struct saver *saver, int64_t thread,
+                     const struct resolution *resolutions, size_t count, msec now,
+                     const unsigned char random[static ID_RANDOM_BYTES],
+                     struct stepped *ret_stepped)
+{
+    struct thread row;
+    struct run run;
+    enum err e = thread_by_id(db, arena, thread, &row);
+    if (!e) e = run_current(db, arena, thread, &run);
+    if (e) return e;
+    struct input input = {.kind = INPUT_RESOLVE,
+                          .now = now,
+                          .resolutions = resolutions,
+                          .resolution_count = count};
+    set_random(&input, random);
+    return step_here(db, arena, saver, &run, row.owner, &input, ret_stepped);
+}
+
+enum err run_cancel(struct db *db, struct arena *arena, const struct saver *saver, int64_t thread,
+                    struct run *run, msec now, const unsigned char random[static ID_RANDOM_BYTES],
+                    struct stepped *ret_stepped)
+{
+    if (run->status != RUN_WAITING) {
+        run->status = RUN_CANCELLING;
+        enum err e = run_update(db, run);
+        if (!e) e = snapshot_touch(db, run->id);
+        if (!e) *ret_stepped = (struct stepped){.thread = thread};
+        return e;
+    }
+    struct thread row;
+    enum err e = thread_by_id(db, arena, thread, &row);
+    if (e) return e;
+    struct input input = {.kind = INPUT_CANCEL, .now = now};
+    set_random(&input, random);
+    return step_here(db, arena, saver, run, row.owner, &input, ret_stepped);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Between the pure graph and the rows: load a view, save an outcome. Blocking code for use inside a
+ * job; a job that ran both is one commit.
+ */
+#ifndef AGENT_SAVE_H
+#define AGENT_SAVE_H
+
+#include "agent/graph.h"
+
+struct db;
+
+/* Where news of interactions goes; immutable after start. */
+struct hook {
+    str url, secret;
+    bool opened, resolved; /* events it wants */
+};
+
+/* What saving needs to know of the installation. Immutable after start. */
+struct saver {
+    struct binder binder;
+    unsigned char audit_key[HASH_BYTES];
+    int64_t epoch; /* of the lease "runs" */
+    const struct hook *hooks;
+    size_t hook_count;
+    const struct tools *tools;
+};
+
+/* The run's row, its snapshot and the rows that it names. *ret_version is for outcome_save.
+ * ERR_NOT_FOUND: no snapshot; ERR_DAMAGED: it cannot be read, and *why says so. */
+enum err view_load(struct db *db, struct arena *arena, const struct run *run, str owner,
+                   struct view *ret_view, int64_t *ret_version, struct fault *why) MUST_USE;
+
+/* Facts are numbered, rows written, the snapshot replaced or removed, all under the version and
+ * epoch: ERR_BUSY if somebody else has changed the run since the view was loaded. *run is as it was
+ * loaded and as it is on return. */
+enum err outcome_save(struct db *db, struct arena *arena, const struct saver *saver,
+                      struct run *run, int64_t version, struct outcome *outcome, msec now) MUST_USE;
+
+/* ---- steps from outside the shell: a person's answer, a cancel, the clock ---- */
+
+/* For the loop, once the commit is done. */
+struct stepped {
+    int64_t thread;
+    struct fact *facts;
+    size_t fact_count;
+    bool wake;    /* the run goes on, or the next of the queue may: runs_wake */
+    bool damaged; /* the run's state cannot be read: it has failed, visibly, instead */
+};
+
+/* Settle interactions of one run, all of which are open, in one commit. */
+enum err run_resolve(struct db *db, struct arena *arena, const struct saver *saver, int64_t thread,
+                     const struct resolution *resolutions, size_t count, msec now,
+                     const unsigned char random[static ID_RANDOM_BYTES],
+                     struct stepped *ret_stepped) MUST_USE;
+
+/* Cancel the thread's current run: at once if it waits, else it is marked and the shell does it. */
+enum err run_cancel(struct db *db, struct arena *arena, const struct saver *saver, int64_t thread,
+                    struct run *run, msec now, const unsigned char random[static ID_RANDOM_BYTES],
+                    struct stepped *ret_stepped) MUST_USE;
+
+/* The run's state cannot be read: it fails, and what it waited for is canceled. */
+enum err run_damaged(struct db *db, struct arena *arena, const struct saver *saver,
+                     struct run *run, const char *why, msec now, struct stepped *ret_stepped)
+    MUST_USE;
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sentences from the table in texts.h, and short descriptions of calls.
+ */
+#include "agent/texts.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+#include "tool/value.h"
+
+enum { EN, ZH, LANGUAGES, SUMMARY_CHARS_MAX = 200 };
+
+#define TEXT_ROW(name, en, zh) [name] = {en, zh},
+static const char *const texts[TEXT_COUNT][LANGUAGES] = {TEXTS(TEXT_ROW)};
+
+bool locale_is_chinese(str locale)
+{
+    return str_starts(locale, STR("zh"));
+}
+
+str text_say(struct arena *arena, enum text text, str locale, str argument)
+{
+    const char *form = texts[text][locale_is_chinese(locale) ? ZH : EN];
+    const char *hole = strstr(form, "%s");
+    if (!hole) return str_c(form);
+    return arena_printf(arena, "%.*s%.*s%s", (int)(hole - form), form, STR_ARG(argument), hole + 2);
+}
+
+/* Three-byte UTF-8 from U+3400 to U+9FFF: the ideographs that people write. */
+str locale_of(str text)
+{
+    for (size_t i = 0; i + 2 < text.len; i++) {
+        unsigned char lead = (unsigned char)text.p[i], next = (unsigned char)text.p[i + 1];
+        bool three = lead == 0xe3 ? next >= 0x90 : lead >= 0xe4 && lead <= 0xe9;
+        if (three && (next & 0xc0) == 0x80) return LOCALE_ZH;
+    }
+    return LOCALE_EN;
+}
+
+str json_one_line(struct arena *arena, str json)
+{
+    char *copy = arena_cstr(arena, json);
+    value_one_line(copy, json.len);
+    return (str){copy, json.len};
+}
+
+/* ---- what a call is about ---- */
+
+/* A text that is cut after SUMMARY_CHARS_MAX characters. */
+struct line {
+    struct buf buf;
+    size_t chars;
+    bool space; /* the last character was one */
+};
+
+static void put_char(struct line *line, str character)
+{
+    bool blank = character.len == 1 && (unsigned char)character.p[0] <= ' ';
+    if (blank && (line->space || !line->chars)) return;
+    if (line->chars == SUMMARY_CHARS_MAX) return;
+    line->space = blank;
+    if (++line->chars == SUMMARY_CHARS_MAX) character = STR("…");
+    buf_append(&line->buf, blank ? STR(" ") : character);
+}
+
+static void put_text(struct line *line, str text)
+{
+    while (text.len) {
+        size_t len = 1;
+        while (len < text.len && ((unsigned char)text.p[len] & 0xc0) == 0x80) len++;
+        put_char(line, (str){text.p, len});
+        text = str_drop(text, len);
+    }
+}
+
+static void put_value(struct line *line, const struct json *value)
+{
+    if (!value) return;
+    bool plain = value->type == JSON_STRING || value->type == JSON_NUMBER;
+    put_text(line, plain ? value->text : value->raw);
+}
+
+static void fill_template(struct line *line, str form, const struct json *args)
+{
+    while (form.len) {
+        ptrdiff_t open = str_find_char(form, '{');
+        if (open < 0) break;
+        put_text(line, (str){form.p, (size_t)open});
+        form = str_drop(form, (size_t)open + 1);
+        put_value(line, json_get(args, str_split(&form, '}')));
+    }
+    put_text(line, form);
+}
+
+static void name_arguments(struct line *line, str name, const struct json *args)
+{
+    put_text(line, name);
+    const char *before = ": ";
+    for (const struct json *arg = args ? args->child : NULL; arg; arg = arg->next) {
+        put_text(line, str_c(before));
+        put_text(line, arg->key);
+        put_text(line, STR("="));
+        put_value(line, arg);
+        before = ", ";
+    }
+}
+
+str call_summary(struct arena *arena, const struct tool *tool, str name, const struct json *args)
+{
+    struct line line = {0};
+    buf_init(&line.buf, 8 * SUMMARY_CHARS_MAX);
+    if (tool && tool->summary.len)
+        fill_template(&line, tool->summary, args);
+    else
+        name_arguments(&line, name, args);
+    str text = arena_str(arena, buf_str(&line.buf));
+    buf_done(&line.buf);
+    return text;
+}

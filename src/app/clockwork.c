@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One timer for all expiries.
+ *
+ *   clockwork_look ─► read: the next expiry ─ due ─► write: settle it ─► facts told, runs woken
+ *        ▲                    │ later                                            │
+ *        │          timer: then, or after CLOCKWORK_LOOK_MS                      │
+ *        └────────────────────┴──────────────────────────────────────────────────┘
+ *
+ * The wall clock decides, because people set these times and restarts lie between; it may jump, so
+ * nobody sleeps longer than CLOCKWORK_LOOK_MS while something is waiting to expire.
+ *
+ * Invariants:
+ * 1. At most one job is with the store; a look meanwhile is remembered and made after it.
+ * 2. Interactions of one run that are due together are settled in one step.
+ * 3. A run that cannot be stepped (its snapshot is damaged) is told once and passed over until the
+ *    next slow look; it does not keep the others waiting.
+ */
+#include "app/clockwork.h"
+
+#include <stdlib.h>
+
+#include "agent/save.h"
+#include "app/server.h"
+#include "app/webhooks.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "net/loop.h"
+#include "store/store.h"
+
+struct clockwork {
+    struct job job; /* one at a time */
+    struct server *server;
+    struct timer *timer;
+    bool busy, again, stopping;
+    int64_t failing[CLOCKWORK_FAILING_MAX]; /* runs that are passed over */
+    size_t failing_count;
+
+    /* of the job under way */
+    struct arena arena;
+    msec now;
+    unsigned char random[CLOCKWORK_DUE_MAX][ID_RANDOM_BYTES]; /* one for each step */
+    struct stepped steps[CLOCKWORK_DUE_MAX];
+    size_t step_count;
+    int64_t failed; /* run whose step failed; 0: none */
+    bool stuck;     /* what is due was passed over: nothing was settled */
+    msec next;      /* expiry that comes next; 0: none */
+};
+
+static void next_done(struct job *job, enum err e);
+static void settle_done(struct job *job, enum err e);
+
+static enum err next_run(struct job *job, struct db *db)
+{
+    struct clockwork *c = (struct clockwork *)(void *)job;
+    return interactions_next_expiry(db, &c->next);
+}
+
+/* ---- settling ---- */
+
+static bool is_failing(const struct clockwork *c, int64_t run)
+{
+    for (size_t i = 0; i < c->failing_count; i++)
+        if (c->failing[i] == run) return true;
+    return false;
+}
+
+/* All due ones of the run of rows[first]; marks them by run 0. */
+static enum err settle_run(struct clockwork *c, struct db *db, struct interaction_list *due,
+                           size_t first)
+{
+    struct interaction *rows = due->rows;
+    int64_t run = rows[first].run, thread = rows[first].thread;
+    struct resolution *resolutions =
+        arena_array(&c->arena, due->count - first, sizeof *resolutions);
+    size_t count = 0;
+    for (size_t i = first; i < due->count; i++) {
+        if (rows[i].run != run) continue;
+        resolutions[count++] = (struct resolution){
+            .interaction_id = rows[i].id, .decision = DECISION_EXPIRE, .via = STR("timer")};
+        rows[i].run = 0;
+    }
+    c->failed = run;
+    enum err e = run_resolve(db, &c->arena, &c->server->saver, thread, resolutions, count, c->now,
+                             c->random[c->step_count], &c->steps[c->step_count]);
+    if (e) return e;
+    c->failed = 0;
+    c->step_count++;
+    return OK;
+}
+
+static enum err settle_due(struct job *job, struct db *db)
+{
+    struct clockwork *c = (struct clockwork *)(void *)job;
+    struct interaction_list due;
+    arena_reset(&c->arena); /* it may run twice */
+    c->step_count = 0;
+    c->failed = 0;
+    enum err e = interactions_due(db, &c->arena, c->now, CLOCKWORK_DUE_MAX, &due);
+    for (size_t i = 0; !e && i < due.count; i++)
+        if (due.rows[i].run && !is_failing(c, due.rows[i].run)) e = settle_run(c, db, &due, i);
+    c->stuck = !c->step_count;
+    return e;
+}
+
+/* ---- the loop's side ---- */
+
+static void look(struct clockwork *c)
+{
+    if (!c || c->stopping) return;
+    c->again = c->busy;
+    if (c->busy) return;
+    c->busy = true;
+    c->job = (struct job){.run = next_run, .done = next_done};
+    store_read(c->server->store, &c->job);
+}
+
+static void wait(struct clockwork *c, msec in)
+{
+    timer_start(c->timer, in < CLOCKWORK_LOOK_MS ? in : CLOCKWORK_LOOK_MS);
+    if (c->again) look(c);
+}
+
+static void next_done(struct job *job, enum err e)
+{
+    struct clockwork *c = (struct clockwork *)(void *)job;
+    c->busy = false;
+    c->now = clock_wall(&clock_system);
+    if (c->stopping) return;
+    timer_stop(c->timer);
+    if (e) {
+        log_error("expiry.failed", LOG_CSTR("reason", err_title(e)));
+        wait(c, CLOCKWORK_RETRY_MS);
+    } else if (c->next > c->now) {
+        wait(c, c->next - c->now);
+    } else if (c->next) {
+        c->busy = true;
+        crypto_random(c->random, sizeof c->random);
+        c->job = (struct job){.run = settle_due, .done = settle_done};
+        store_write(c->server->store, &c->job);
+    } else if (c->again) {
+        look(c);
+    }
+}
+
+static void tell(struct clockwork *c)
+{
+    struct server *server = c->server;
+    for (size_t i = 0; i < c->step_count; i++) {
+        const struct stepped *step = &c->steps[i];
+        bus_facts(server->bus, step->thread, step->facts, step->fact_count);
+        if (step->wake) runs_wake(server->runs, step->thread);
+    }
+    if (c->step_count) webhooks_look(server->webhooks);
+}
+
+/* A run that cannot be stepped is passed over from now on, and the rest is tried at once. */
+static bool pass_over(struct clockwork *c, enum err e)
+{
+    bool ours = e == ERR_STORAGE_FULL || e == ERR_SHUTTING_DOWN || e == ERR_RATE_LIMITED;
+    if (!c->failed || ours || c->failing_count == CLOCKWORK_FAILING_MAX) return false;
+    c->failing[c->failing_count++] = c->failed;
+    return true;
+}
+
+static void settle_done(struct job *job, enum err e)
+{
+    struct clockwork *c = (struct clockwork *)(void *)job;
+    c->busy = false;
+    if (e && !c->stopping)
+        log_error("expiry.failed", LOG_CSTR("reason", err_title(e)), LOG_I64("run", c->failed));
+    if (!e) tell(c);
+    arena_reset(&c->arena);
+    if (c->stopping) return;
+    if (e) {
+        wait(c, pass_over(c, e) ? 0 : CLOCKWORK_RETRY_MS);
+    } else if (c->stuck) { /* what is passed over gets another chance at the slow look */
+        c->failing_count = 0;
+        wait(c, CLOCKWORK_LOOK_MS);
+    } else {
+        look(c);
+    }
+}
+
+static void on_timer(void *arg)
+{
+    look(arg);
+}
+
+void clockwork_look(struct clockwork *c)
+{
+    look(c);
+}
+
+struct clockwork *clockwork_new(struct server *server)
+{
+    struct clockwork *c = calloc(1, sizeof *c);
+    if (!c) abort();
+    c->server = server;
+    c->timer = timer_new(server->loop, on_timer, c);
+    arena_init(&c->arena);
+    look(c);
+    return c;
+}
+
+void clockwork_stop(struct clockwork *c)
+{
+    if (!c) return;
+    c->stopping = true;
+    timer_stop(c->timer);
+}
+
+void clockwork_free(struct clockwork *c)
+{
+    if (!c) return;
+    timer_free(c->timer);
+    arena_done(&c->arena);
+    free(c);
+}

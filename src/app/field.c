@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Types of fields: each knows how to read a node, and how to print what it read.
+ *
+ * Invariants: 1. what is printed is read back as the same, secrets apart; 2. the value of a header
+ * and the text of a secret are never printed, nor repeated in a refusal: nobody can tell which
+ * headers are secret, so all are hidden.
+ *
+ * To add a type: its name in field.h, a row in types[], and its two functions.
+ */
+#include "app/field.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app/file.h"
+#include "app/option.h"
+#include "app/say.h"
+#include "app/yaml.h"
+#include "base/limits.h"
+#include "tool/tools.h"
+
+static const struct {
+    const char *name;
+    unsigned bit;
+} events[] = {
+#define EVENT_ROW(event, bit, name) {name, bit},
+    CONFIG_EVENTS(EVENT_ROW)
+#undef EVENT_ROW
+};
+
+static enum err refuse(const struct field_value *v, const struct yaml_node *node, str text,
+                       const char *why)
+{
+    return fault_field(v->reterr, ERR_CONFIG, say(v->path).text, "%s:%u: %s: \"%s\" %s; write %s",
+                       say(v->config->file).text, node->line, say(v->path).text, say(text).text,
+                       why, field_form(v->field->type));
+}
+
+static enum err refuse_form(const struct field_value *v, const char *what)
+{
+    return fault_field(v->reterr, ERR_CONFIG, say(v->path).text, "%s:%u: \"%s\" %s; write %s",
+                       say(v->config->file).text, v->node->line, say(v->path).text, what,
+                       field_form(v->field->type));
+}
+
+/* ---- reading ---- */
+
+/* A scalar that is one printable line of some length. */
+static enum err scalar(const struct field_value *v, str *ret_text)
+{
+    if (v->node->type != YAML_SCALAR) return refuse_form(v, "takes one value");
+    str text = v->node->text;
+    if (text.len > CONFIG_TEXT_BYTES_MAX) return refuse(v, v->node, text, "is too long");
+    if (!say_plain(text)) return refuse(v, v->node, text, "has characters that cannot be printed");
+    *ret_text = text;
+    return OK;
+}
+
+static enum err take_name(const struct field_value *v, void *at)
+{
+    /* What the graph handles itself, and what comes with us. */
+    static const char *const taken[] = {
+        "ask_user",      "submit_plan",     "show_card",      "calendar",     "calendar_write",
+        "calendar_read", "calendar_delete", "calendar_share", "user_resolve",
+    };
+    str text;
+    enum err e = scalar(v, &text);
+    if (e) return e;
+    const char *refused = tool_name_valid(text) ? NULL : "is no name for a tool";
+    for (size_t i = 0; i < COUNT(taken); i++)
+        if (str_eq(str_c(taken[i]), text)) refused = "is the name of a built-in tool";
+    if (refused) return refuse(v, v->node, text, refused);
+    *(str *)at = text;
+    return OK;
+}
+
+/* http or https, a host, an optional port, path and query. */
+static const char *address_check(str text)
+{
+    static const str schemes[] = {STR("http://"), STR("https://")};
+    size_t i = 0;
+    while (i < COUNT(schemes) && !str_starts(text, schemes[i])) i++;
+    if (i == COUNT(schemes)) return "does not begin with http:// or https://";
+    for (size_t k = 0; k < text.len; k++)
+        if (text.p[k] <= ' ' || text.p[k] > '~') return "has characters that must be escaped";
+    if (str_find_char(text, '#') >= 0) return "has a fragment";
+    str authority = str_drop(text, schemes[i].len);
+    size_t len = 0;
+    while (len < authority.len && !memchr("/?", authority.p[len], 2)) len++;
+    authority.len = len;
+    if (str_find_char(authority, '@') >= 0)
+        return "has a user name in it, which logs would show; use a header";
+    struct host_port address;
+    const char *refused = host_port_parse(authority, &address);
+    if (refused) return refused;
+    return address.has_port && address.port == 0 ? "has port 0" : NULL;
+}
+
+static enum err take_address(const struct field_value *v, void *at)
+{
+    str text;
+    enum err e = scalar(v, &text);
+    if (e) return e;
+    const char *refused = address_check(text);
+    /* A password may stand where we did not look for one: not repeated. */
+    if (refused)
+        return refuse(v, v->node, str_find_char(text, '@') < 0 ? text : STR("(hidden)"), refused);
+    *(str *)at = text;
+    return OK;
+}
+
+static enum err take_prose(const struct field_value *v, void *at)
+{
+    if (v->node->type != YAML_SCALAR) return refuse_form(v, "takes one value");
+    if (v->node->text.len > CONFIG_PROSE_BYTES_MAX)
+        return refuse(v, v->node, v->node->text, "is too long");
+    *(str *)at = v->node->text;
+    return OK;
+}
+
+/* A plain scalar is what JSON would take it for; everything else is a string. */
+static void write_scalar(struct json_writer *w, struct arena *arena, const struct yaml_node *node)
+{
+    struct json *json;
+    if (node->plain && node->null)
+        json_null(w);
+    else if (node->plain && json_parse(arena, node->text, &json, NULL) == OK)
+        json_raw(w, node->text);
+    else
+        json_string(w, node->text);
+}
+
+/* Recursion ends at YAML_DEPTH_MAX. */
+static enum err write_tree(const struct field_value *v, struct json_writer *w,
+                           const struct yaml_node *node)
+{
+    if (node->type == YAML_SCALAR) {
+        write_scalar(w, v->arena, node);
+        return OK;
+    }
+    bool map = node->type == YAML_MAP;
+    map ? json_object(w) : json_array(w);
+    for (const struct yaml_node *n = node->child; n; n = n->next) {
+        if (map && n->key.len > CONFIG_SCHEMA_KEY_BYTES_MAX)
+            return refuse(v, n, n->key, "is a name longer than 128 bytes");
+        if (map) json_key(w, n->key);
+        enum err e = write_tree(v, w, n);
+        if (e) return e;
+    }
+    map ? json_object_end(w) : json_array_end(w);
+    return OK;
+}
+
+static enum err take_schema(const struct field_value *v, void *at)
+{
+    if (v->node->type != YAML_MAP) return refuse_form(v, "takes a map");
+    AUTO(buf_done) struct buf text;
+    buf_init(&text, CONFIG_SCHEMA_BYTES_MAX);
+    struct json_writer w;
+    json_write_begin(&w, &text);
+    enum err e = write_tree(v, &w, v->node);
+    if (e) return e;
+    if (text.full) return refuse_form(v, "is larger than 64 KiB as JSON");
+    struct json *json;
+    if (json_parse(v->arena, arena_str(v->arena, buf_str(&text)), &json, NULL))
+        return refuse_form(v, "cannot be written as JSON");
+    *(const struct json **)at = json;
+    return OK;
+}
+
+/* The place of the scalar in a list of names. */
+static enum err take_one_of(const struct field_value *v, const char *const *names, size_t count,
+                            const char *otherwise, size_t *ret_index)
+{
+    str text;
+    enum err e = scalar(v, &text);
+    if (e) return e;
+    for (size_t i = 0; i < count; i++) {
+        if (!str_eq(str_c(names[i]), text)) continue;
+        *ret_index = i;
+        return OK;
+    }
+    return refuse(v, v->node, text, otherwise);
+}
+
+static const char *const effects[] = {"read", "write"};
+static const char *const truths[] = {"false", "true"};
+
+static enum err take_effect(const struct field_value *v, void *at)
+{
+    size_t i = 0;
+    enum err e = take_one_of(v, effects, COUNT(effects), "is no effect", &i);
+    if (!e) *(bool *)at = i == 1;
+    return e;
+}
+
+static enum err take_yes_no(const struct field_value *v, void *at)
+{
+    size_t i = 0;
+    enum err e = take_one_of(v, truths, COUNT(truths), "is neither", &i);
+    if (!e) *(bool *)at = i == 1;
+    return e;
+}
+
+static enum err take_risk(const struct field_value *v, void *at)
+{
+    str text;
+    enum err e = scalar(v, &text);
+    if (e) return e;
+    return tool_risk_parse(text, at) ? refuse(v, v->node, text, "is no risk") : OK;
+}
+
+static enum err take_seconds(const struct field_value *v, void *at)
+{
+    str text;
+    uint64_t seconds;
+    enum err e = scalar(v, &text);
+    if (e) return e;
+    if (str_to_u64(text, &seconds) || seconds < 1 || seconds > HTTP_TOOL_S_MAX)
+        return refuse(v, v->node, text, "is not from 1 to 3600");
+    *(uint32_t *)at = (uint32_t)seconds;
+    return OK;
+}
+
+/* ---- headers ---- */
+
+static bool token_char(char c)
+{
+    char l = char_lower(c);
+    return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') || (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+static const char *header_name_check(str name)
+{
+    static const char *const ours[] = {"Content-Type",      "Content-Length", "Idempotency-Key",
+                                       "Transfer-Encoding", "Connection",     "Expect"};
+    if (name.len == 0) return "is no name of a header";
+    if (name.len > CONFIG_HEADER_NAME_BYTES_MAX) return "is longer than 64 bytes";
+    for (size_t i = 0; i < name.len; i++)
+        if (!token_char(name.p[i])) return "is no name of a header";
+    for (size_t i = 0; i < COUNT(ours); i++)
+        if (str_eq_nocase(str_c(ours[i]), name)) return "is a header that Fermata sets itself";
+    return NULL;
+}
+
+/* Visible ASCII with single spaces or tabs inside; never repeated to a person. */
+static const char *header_value_check(str value)
+{
+    if (value.len == 0) return "has no value";
+    if (value.len > CONFIG_HEADER_BYTES_MAX) return "has a value longer than 8 KiB";
+    if (str_trim(value).len != value.len) return "has a value with spaces around it";
+    for (size_t i = 0; i < value.len; i++)
+        if ((value.p[i] < ' ' && value.p[i] != '\t') || value.p[i] > '~')
+            return "has a value with characters that do not fit in a header";
+    return NULL;
+}
+
+/* The one line of a file. */
+static enum err read_line(const struct field_value *v, const struct yaml_node *node, str path,
+                          size_t bytes_max, str *ret_line)
+{
+    struct fault found = {0};
+    str bytes;
+    enum err e = file_read(v->arena, path.p, bytes_max, &bytes, &found);
+    if (e)
+        return fault_field(v->reterr, ERR_CONFIG, say(v->path).text,
+                           "%s:%u: %s: %s; name a file that holds one line",
+                           say(v->config->file).text, node->line, say(v->path).text, found.text);
+    *ret_line = arena_str(v->arena, option_line(bytes));
+    return OK;
+}
+
+static enum err take_header(const struct field_value *v, const struct yaml_node *node,
+                            struct config_header *header)
+{
+    static const str suffix = STR("_file");
+    bool file = node->key.len > suffix.len && str_ends(node->key, suffix);
+    header->name = arena_str(v->arena, (str){node->key.p, node->key.len - (file ? suffix.len : 0)});
+    const char *refused = header_name_check(header->name);
+    if (!refused && node->type != YAML_SCALAR) refused = "takes one value";
+    if (!refused && node->text.len == 0) refused = "has no value";
+    if (!refused && file && (node->text.len > CONFIG_TEXT_BYTES_MAX || !say_plain(node->text)))
+        refused = "names a file with a path that is too long or cannot be printed";
+    if (refused) return refuse(v, node, node->key, refused);
+    header->value = node->text;
+    if (file) {
+        header->file = node->text;
+        enum err e = read_line(v, node, node->text, CONFIG_HEADER_BYTES_MAX + 2, &header->value);
+        if (e) return e;
+    }
+    refused = header_value_check(header->value);
+    return refused ? refuse(v, node, node->key, refused) : OK;
+}
+
+static enum err take_headers(const struct field_value *v, void *at)
+{
+    if (v->node->type != YAML_MAP) return refuse_form(v, "takes a map");
+    if (v->node->count > CONFIG_LIST_MAX) return refuse_form(v, "has more than 100 items");
+    struct config_header *headers = arena_array(v->arena, v->node->count, sizeof *headers);
+    size_t count = 0;
+    for (const struct yaml_node *n = v->node->child; n; n = n->next) {
+        enum err e = take_header(v, n, &headers[count]);
+        if (e) return e;
+        for (size_t i = 0; i < count; i++)
+            if (str_eq_nocase(headers[i].name, headers[count].name))
+                return refuse(v, n, headers[count].name, "is given twice");
+        count++;
+    }
+    *(struct config_headers *)at = (struct config_headers){headers, count};
+    return OK;
+}
+
+/* ---- webhooks ---- */
+
+/* The path goes to its field, the text behind the path's field. */
+static enum err take_key_file(const struct field_value *v, void *at)
+{
+    enum { KEY_BYTES_SAFE = 16 };
+    str path, key;
+    enum err e = scalar(v, &path);
+    if (!e) e = read_line(v, v->node, path, CONFIG_SECRET_FILE_BYTES_MAX, &key);
+    if (e) return e;
+    const char *refused = option_secret_check(key);
+    if (!refused && key.len < KEY_BYTES_SAFE)
+        refused = "is shorter than 16 characters and can be guessed; make one with: openssl rand "
+                  "-hex 32";
+    if (refused)
+        return fault_field(v->reterr, ERR_CONFIG, say(v->path).text, "%s:%u: %s: the key in %s %s",
+                           say(v->config->file).text, v->node->line, say(v->path).text,
+                           say(path).text, refused);
+    str *fields = at;
+    fields[0] = path;
+    fields[1] = key;
+    return OK;
+}
+
+static enum err take_events(const struct field_value *v, void *at)
+{
+    if (v->node->type != YAML_SEQUENCE || !v->node->count) return refuse_form(v, "takes a list");
+    unsigned bits = 0;
+    for (const struct yaml_node *n = v->node->child; n; n = n->next) {
+        size_t i = 0;
+        while (i < COUNT(events) &&
+               (n->type != YAML_SCALAR || !str_eq(str_c(events[i].name), n->text)))
+            i++;
+        if (i == COUNT(events))
+            return refuse(v, n, n->type == YAML_SCALAR ? n->text : STR_EMPTY, "is no event");
+        if (bits & events[i].bit) return refuse(v, n, n->text, "is given twice");
+        bits |= events[i].bit;
+    }
+    *(unsigned *)at = bits;
+    return OK;
+}
+
+/* ---- printing ---- */
+
+static void begin_line(struct field_printer *p)
+{
+    buf_append(p->out, str_c(p->lead));
+    p->lead = p->indent;
+}
+
+static void end_line(struct field_printer *p)
+{
+    buf_printf(p->out, "  # %s\n", p->place.text);
+}
+
+static void put_text(struct field_printer *p, const void *at)
+{
+    yaml_write(p->out, *(const str *)at);
+}
+
+/* JSON as YAML takes it: strings in our quotes, with our escapes. Recursion ends at the depth that
+ * the YAML had. */
+static void put_json(struct buf *out, const struct json *json)
+{
+    bool object = json->type == JSON_OBJECT;
+    if (json->type == JSON_STRING) {
+        yaml_write_quoted(out, json->text);
+        return;
+    }
+    if (!object && json->type != JSON_ARRAY) {
+        buf_append(out, json->raw);
+        return;
+    }
+    buf_char(out, object ? '{' : '[');
+    for (const struct json *n = json->child; n; n = n->next) {
+        if (object) {
+            yaml_write_quoted(out, n->key);
+            buf_append(out, STR(": "));
+        }
+        put_json(out, n);
+        if (n->next) buf_append(out, STR(", "));
+    }
+    buf_char(out, object ? '}' : ']');
+}
+
+static void put_schema(struct field_printer *p, const void *at)
+{
+    put_json(p->out, *(const struct json *const *)at);
+}
+
+static void put_effect(struct field_printer *p, const void *at)
+{
+    buf_append(p->out, str_c(effects[*(const bool *)at]));
+}
+
+static void put_yes_no(struct field_printer *p, const void *at)
+{
+    buf_append(p->out, str_c(truths[*(const bool *)at]));
+}
+
+static void put_risk(struct field_printer *p, const void *at)
+{
+    buf_append(p->out, str_c(tool_risk_name(*(const enum tool_risk *)at)));
+}
+
+static void put_seconds(struct field_printer *p, const void *at)
+{
+    buf_u64(p->out, *(const uint32_t *)at);
+}
+
+static void put_headers(struct field_printer *p, const void *at)
+{
+    const struct config_headers *headers = at;
+    if (headers->count == 0) buf_append(p->out, STR("{}"));
+    for (size_t i = 0; i < headers->count; i++) {
+        const struct config_header *header = &headers->items[i];
+        end_line(p);
+        begin_line(p);
+        buf_append(p->out, STR("  "));
+        if (!header->file.len) buf_append(p->out, STR("# "));
+        char key[CONFIG_HEADER_NAME_BYTES_MAX + 8];
+        snprintf(key, sizeof key, "%.*s%s", STR_ARG(header->name), header->file.len ? "_file" : "");
+        yaml_write(p->out, str_c(key));
+        buf_append(p->out, STR(": "));
+        if (header->file.len)
+            yaml_write(p->out, header->file);
+        else
+            buf_append(p->out, STR("(hidden)"));
+    }
+}
+
+static void put_events(struct field_printer *p, const void *at)
+{
+    const char *before = "[";
+    for (size_t i = 0; i < COUNT(events); i++) {
+        if (!(*(const unsigned *)at & events[i].bit)) continue;
+        buf_printf(p->out, "%s%s", before, events[i].name);
+        before = ", ";
+    }
+    buf_char(p->out, ']');
+}
+
+static const struct {
+    const char *form; /* completes "write ..." */
+    enum err (*take)(const struct field_value *v, void *at);
+    void (*put)(struct field_printer *p, const void *at);
+} types[] = {
+    [NAME] = {"up to 64 letters, digits, _ and -", take_name, put_text},
+    [ADDRESS] = {"a URL such as https://example.org/order", take_address, put_text},
+    [PROSE] = {"a text of up to 64 KiB", take_prose, put_text},
+    [SCHEMA] = {"a JSON Schema, as YAML, such as {type: object}", take_schema, put_schema},
+    [EFFECT] = {"read or write", take_effect, put_effect},
+    [YES_NO] = {"true or false", take_yes_no, put_yes_no},
+    [RISK] = {"write, external or destructive", take_risk, put_risk},
+    [SECONDS] = {"a whole number of seconds", take_seconds, put_seconds},
+    [HEADERS] = {"a map such as {X-Tenant: a, Authorization_file: token.txt}", take_headers,
+                 put_headers},
+    [KEY_FILE] = {"a path", take_key_file, put_text},
+    [EVENTS] = {"interaction.opened, interaction.resolved, or both, in a list", take_events,
+                put_events},
+};
+
+const char *field_form(enum field_type type)
+{
+    return types[type].form;
+}
+
+enum err field_take(const struct field_value *v, void *record)
+{
+    return types[v->field->type].take(v, (char *)record + v->field->offset);
+}
+
+enum err field_missing(const struct field_value *v)
+{
+    return refuse_form(v, "is missing");
+}
+
+void field_line(struct field_printer *p, const char *key)
+{
+    begin_line(p);
+    buf_printf(p->out, "%s:", key);
+    end_line(p);
+}
+
+void field_put(struct field_printer *p, const struct field *field, const void *record)
+{
+    const void *at = (const char *)record + field->offset;
+    bool lines = field->type == HEADERS && ((const struct config_headers *)at)->count;
+    begin_line(p);
+    buf_printf(p->out, "%s:%s", field->name, lines ? "" : " ");
+    types[field->type].put(p, at);
+    end_line(p);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fields of records in the configuration: their types, how a value is read and printed. For
+ * record.c, which has the tables.
+ */
+#ifndef APP_FIELD_H
+#define APP_FIELD_H
+
+#include "app/config.h"
+#include "app/option.h"
+
+struct yaml_node;
+
+/* type, what it fills */
+enum field_type {
+    NAME,     /* str: of a tool */
+    ADDRESS,  /* str: a URL to call */
+    PROSE,    /* str: any text */
+    SCHEMA,   /* const struct json * */
+    EFFECT,   /* bool: it writes */
+    YES_NO,   /* bool */
+    RISK,     /* enum tool_risk */
+    SECONDS,  /* uint32_t */
+    HEADERS,  /* struct config_headers */
+    KEY_FILE, /* two str: the path, and the secret in the file */
+    EVENTS,   /* unsigned: bits of enum config_event */
+};
+
+struct field {
+    const char *name;
+    enum field_type type;
+    size_t offset; /* in the record */
+    bool required;
+    const char *help[LANG_COUNT];
+};
+
+const char *field_form(enum field_type type); /* completes "write ..." */
+
+/* One value on its way into its field. */
+struct field_value {
+    const struct config *config;
+    struct arena *arena;
+    struct fault *reterr;
+    const struct field *field;
+    const struct yaml_node *node;
+    str path; /* "tools[0].http.effect" */
+};
+
+/* Check the node and put it into its field. Blocks if the field names a file. */
+enum err field_take(const struct field_value *v, void *record) MUST_USE;
+enum err field_missing(const struct field_value *v) MUST_USE; /* the refusal */
+
+/* Lines of YAML, each with the place behind it. */
+struct field_printer {
+    struct buf *out;
+    struct option_place place;
+    const char *lead;   /* what the next line begins with */
+    const char *indent; /* and the ones after it */
+};
+void field_line(struct field_printer *p, const char *key); /* a key without a value */
+void field_put(struct field_printer *p, const struct field *field, const void *record);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lists of records.
+ *
+ *     tools:                     a list; each item names its kind
+ *       - http: {name: ...}      and holds its fields
+ *     webhooks:
+ *       - url: ...               there is one kind only, so it is not named
+ *
+ * A kind is a row of kinds[] with a table of its fields; what a field takes is in field.c. A record
+ * begins as a copy of its defaults; each field given is read over it; then the record as a whole is
+ * checked.
+ *
+ * To add a field: a member in config.h and a row here; then run scripts/gen-docs. To add a kind: a
+ * struct and a list in config.h, and a row in kinds[].
+ */
+#include "app/record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app/field.h"
+#include "app/say.h"
+#include "app/yaml.h"
+#include "base/limits.h"
+
+struct reader;
+struct kind {
+    const char *list; /* "tools" */
+    const char *tag;  /* "http"; NULL if an item holds its fields at once */
+    const struct field *fields;
+    size_t field_count;
+    const void *defaults;
+    size_t size; /* of a record, which begins with its line */
+    enum err (*finish)(const struct reader *r, void *records, size_t index); /* or NULL */
+    void (*keep)(struct config *config, const void *records, size_t count);
+    const void *(*kept)(const struct config *config, size_t *ret_count);
+    const char *help[LANG_COUNT], *example;
+};
+
+/* ---- the tables ---- */
+
+#define TOOL(member) offsetof(struct config_http_tool, member)
+#define HOOK(member) offsetof(struct config_webhook, member)
+
+/* clang-format off */
+static const struct field tool_fields[] = {
+    {"name", NAME, TOOL(name), true, {"what models and policies call it", "模型和策略中使用的名称"}},
+    {"url", ADDRESS, TOOL(url), true,
+     {"gets the arguments of a call as a POST with a JSON body", "以 POST 加 JSON 正文接收调用参数"}},
+    {"description", PROSE, TOOL(description), false,
+     {"tells the model what it does and when to use it", "告诉模型它的作用和使用时机"}},
+    {"schema", SCHEMA, TOOL(schema), true, {"the arguments it takes", "接受的参数"}},
+    {"effect", EFFECT, TOOL(write), true,
+     {"whether it changes something; a write needs an approval unless the policy says otherwise",
+      "是否会改动数据；写操作需要批准，除非策略另有规定"}},
+    {"idempotent", YES_NO, TOOL(idempotent), false,
+     {"whether the same Idempotency-Key twice has one effect, so that it may be repeated; "
+      "false if absent",
+      "相同的 Idempotency-Key 重复发送是否只生效一次，从而可以重试；默认 false"}},
+    {"risk", RISK, TOOL(risk), false,
+     {"what people are told about a write; write if absent", "向用户提示的写操作风险；默认 write"}},
+    {"timeout_s", SECONDS, TOOL(timeout_s), false,
+     {"seconds to wait for its answer; 60 if absent", "等待响应的秒数；默认 60"}},
+    {"headers", HEADERS, TOOL(headers), false,
+     {"to send along; Name_file reads the value of Name from a file",
+      "随请求发送的头；Name_file 表示从文件读取 Name 的值"}},
+};
+
+static const struct field webhook_fields[] = {
+    {"url", ADDRESS, HOOK(url), true, {"gets a signed POST for each event", "每个事件向它发送一个签名的 POST"}},
+    {"secret_file", KEY_FILE, HOOK(secret_file), true,
+     {"file that holds the key of the signature", "存放签名密钥的文件"}},
+    {"events", EVENTS, HOOK(events), false,
+     {"which events; both if absent", "通知哪些事件；默认两种都通知"}},
+};
+/* clang-format on */
+
+static enum err finish_tool(const struct reader *r, void *records, size_t index);
+static enum err finish_webhook(const struct reader *r, void *records, size_t index);
+
+static void keep_tools(struct config *config, const void *records, size_t count)
+{
+    config->http_tools = (struct config_http_tools){records, count};
+}
+
+static const void *kept_tools(const struct config *config, size_t *ret_count)
+{
+    *ret_count = config->http_tools.count;
+    return config->http_tools.items;
+}
+
+static void keep_webhooks(struct config *config, const void *records, size_t count)
+{
+    config->webhooks = (struct config_webhooks){records, count};
+}
+
+static const void *kept_webhooks(const struct config *config, size_t *ret_count)
+{
+    *ret_count = config->webhooks.count;
+    return config->webhooks.items;
+}
+
+static const struct config_http_tool tool_defaults = {.timeout_s = HTTP_TOOL_S,
+                                                      .risk = TOOL_RISK_COUNT};
+static const struct config_webhook webhook_defaults = {.events = EVENT_OPENED | EVENT_RESOLVED};
+
+static const struct kind kinds[] = {
+    {
+        .list = "tools",
+        .tag = "http",
+        .fields = tool_fields,
+        .field_count = COUNT(tool_fields),
+        .defaults = &tool_defaults,
+        .size = sizeof tool_defaults,
+        .finish = finish_tool,
+        .keep = keep_tools,
+        .kept = kept_tools,
+        .help =
+            {"Services of your own that the agent may call. The answer is `{content?, result, "
+             "error?, ui_hints?}`; any other JSON is the result, and a status other than 2xx an "
+             "error.",
+             "智能体可以调用的你自己的服务。应答为 `{content?, result, error?, ui_hints?}`；"
+             "其他 JSON 整体作为结果，非 2xx 状态视为错误。"},
+        .example = "tools:\n"
+                   "  - http:\n"
+                   "      name: place_order\n"
+                   "      url: http://127.0.0.1:9000/order\n"
+                   "      description: Places an order and returns its number.\n"
+                   "      schema:\n"
+                   "        type: object\n"
+                   "        required: [item]\n"
+                   "        properties:\n"
+                   "          item: {type: string}\n"
+                   "          count: {type: integer, minimum: 1}\n"
+                   "      effect: write\n"
+                   "      idempotent: true\n"
+                   "      risk: external\n"
+                   "      headers:\n"
+                   "        Authorization_file: token.txt\n",
+    },
+    {
+        .list = "webhooks",
+        .fields = webhook_fields,
+        .field_count = COUNT(webhook_fields),
+        .defaults = &webhook_defaults,
+        .size = sizeof webhook_defaults,
+        .finish = finish_webhook,
+        .keep = keep_webhooks,
+        .kept = kept_webhooks,
+        .help =
+            {"Addresses that are told when somebody is asked something, and when it is settled.",
+             "有待办事项出现或处理完时通知的地址。"},
+        .example = "webhooks:\n"
+                   "  - url: https://example.org/hook\n"
+                   "    secret_file: hook-secret.txt\n"
+                   "    events: [interaction.opened]\n",
+    },
+};
+
+/* ---- refusals ---- */
+
+struct reader {
+    const struct config *config;
+    struct arena *arena;
+    const struct kind *kind;
+    struct fault *reterr;
+};
+
+static enum err refuse_node(const struct reader *r, uint32_t line, str path, const char *what)
+{
+    return fault_field(r->reterr, ERR_CONFIG, say(path).text, "%s:%u: \"%s\" %s",
+                       say(r->config->file).text, line, say(path).text, what);
+}
+
+/* ---- records ---- */
+
+static enum err unknown_field(const struct reader *r, const struct yaml_node *node, str path)
+{
+    struct nearest n;
+    nearest_init(&n, node->key);
+    for (size_t i = 0; i < r->kind->field_count; i++)
+        nearest_offer(&n, str_c(r->kind->fields[i].name), r->kind->fields[i].name);
+    struct said_nearest hint = say_nearest(&n, "docs/CONFIGURATION.md lists the known ones");
+    return fault_field(r->reterr, ERR_CONFIG, say(path).text, "%s:%u: \"%s\" is an unknown key%s",
+                       say(r->config->file).text, node->line, say(path).text, hint.text);
+}
+
+static const struct yaml_node *child_of(const struct yaml_node *map, const char *key)
+{
+    const struct yaml_node *n = map->child;
+    while (n && !str_eq(n->key, str_c(key))) n = n->next;
+    return n;
+}
+
+static const struct field *field_of(const struct kind *kind, str name)
+{
+    for (size_t i = 0; i < kind->field_count; i++)
+        if (str_eq(str_c(kind->fields[i].name), name)) return &kind->fields[i];
+    return NULL;
+}
+
+static str path_of(const struct reader *r, size_t index, const char *field)
+{
+    return arena_printf(r->arena, "%s[%zu]%s%s%s%s", r->kind->list, index, r->kind->tag ? "." : "",
+                        r->kind->tag ? r->kind->tag : "", *field ? "." : "", field);
+}
+
+/* A tool is known by its name alone, and a read has no risk. */
+static enum err finish_tool(const struct reader *r, void *records, size_t index)
+{
+    struct config_http_tool *tools = records, *tool = &tools[index];
+    for (size_t i = 0; i < index; i++)
+        if (str_eq(tools[i].name, tool->name))
+            return refuse_node(r, tool->line, path_of(r, index, "name"),
+                               "is the name of a tool above; give each its own");
+    if (!tool->write && tool->risk != TOOL_RISK_COUNT)
+        return refuse_node(r, tool->line, path_of(r, index, "risk"),
+                           "is said of a tool that only reads; leave it out");
+    if (tool->risk == TOOL_RISK_COUNT) tool->risk = RISK_WRITE;
+    return OK;
+}
+
+/* The secret of a message that waits to be sent is found by its URL. */
+static enum err finish_webhook(const struct reader *r, void *records, size_t index)
+{
+    const struct config_webhook *hooks = records;
+    for (size_t i = 0; i < index; i++)
+        if (str_eq(hooks[i].url, hooks[index].url))
+            return refuse_node(r, hooks[index].line, path_of(r, index, "url"),
+                               "is the address of a webhook above; list all events there");
+    return OK;
+}
+
+/* The map of an item's fields: the item itself, or what stands below its tag. */
+static enum err find_fields(const struct reader *r, const struct yaml_node *item, size_t index,
+                            const struct yaml_node **ret_map)
+{
+    const struct yaml_node *map = item;
+    str path = arena_printf(r->arena, "%s[%zu]", r->kind->list, index);
+    if (r->kind->tag) {
+        char what[64];
+        snprintf(what, sizeof what, "takes one key; write %s: {...}", r->kind->tag);
+        if (item->type != YAML_MAP || item->count != 1 ||
+            !str_eq(item->child->key, str_c(r->kind->tag)))
+            return refuse_node(r, item->line, path, what);
+        map = item->child;
+        path = path_of(r, index, "");
+    }
+    if (map->type != YAML_MAP)
+        return refuse_node(r, map->line, path,
+                           "has keys of its own; write them below it, indented");
+    *ret_map = map;
+    return OK;
+}
+
+static enum err load_record(const struct reader *r, const struct yaml_node *item, size_t index,
+                            void *record)
+{
+    const struct yaml_node *map;
+    enum err e = find_fields(r, item, index, &map);
+    if (e) return e;
+    memcpy(record, r->kind->defaults, r->kind->size);
+    *(uint32_t *)record = item->line;
+    for (const struct yaml_node *n = map->child; n; n = n->next) {
+        const struct field *field = field_of(r->kind, n->key);
+        str path = path_of(r, index, arena_cstr(r->arena, n->key));
+        if (!field) return unknown_field(r, n, path);
+        if (n->type == YAML_SCALAR && n->null) continue; /* counts as not given */
+        const struct field_value v = {r->config, r->arena, r->reterr, field, n, path};
+        e = field_take(&v, record);
+        if (e) return e;
+    }
+    for (size_t i = 0; i < r->kind->field_count; i++) {
+        const struct field *field = &r->kind->fields[i];
+        const struct yaml_node *given = child_of(map, field->name);
+        if (!field->required || (given && !given->null)) continue;
+        const struct field_value v = {r->config,           r->arena,
+                                      r->reterr,           field,
+                                      given ? given : map, path_of(r, index, field->name)};
+        return field_missing(&v);
+    }
+    return OK;
+}
+
+static const struct kind *kind_of(str list)
+{
+    for (size_t i = 0; i < COUNT(kinds); i++)
+        if (str_eq(str_c(kinds[i].list), list)) return &kinds[i];
+    return NULL;
+}
+
+bool record_is(str key)
+{
+    return kind_of(key) != NULL;
+}
+
+void record_offer(struct nearest *n)
+{
+    for (size_t i = 0; i < COUNT(kinds); i++) nearest_offer(n, str_c(kinds[i].list), kinds[i].list);
+}
+
+enum err record_load(struct config *config, struct arena *arena, const struct yaml_node *list,
+                     struct fault *reterr)
+{
+    const struct reader r = {config, arena, kind_of(list->key), reterr};
+    if (list->type == YAML_SCALAR && list->null) return OK;
+    if (list->type != YAML_SEQUENCE)
+        return refuse_node(&r, list->line, list->key, "takes a list; begin each item with -");
+    if (list->count > CONFIG_LIST_MAX)
+        return refuse_node(&r, list->line, list->key, "has more than 100 items");
+    char *records = arena_array(arena, list->count, r.kind->size);
+    size_t index = 0;
+    for (const struct yaml_node *item = list->child; item; item = item->next, index++) {
+        enum err e = load_record(&r, item, index, records + index * r.kind->size);
+        if (!e && r.kind->finish) e = r.kind->finish(&r, records, index);
+        if (e) return e;
+    }
+    r.kind->keep(config, records, index);
+    return OK;
+}
+
+/* ---- printing ---- */
+
+static void print_record(struct field_printer *p, const struct kind *kind, const void *record)
+{
+    for (size_t i = 0; i < kind->field_count; i++) {
+        const struct field *field = &kind->fields[i];
+        bool read = field->type == RISK && !((const struct config_http_tool *)record)->write;
+        if (!read) field_put(p, field, record); /* the risk of a read would be refused */
+    }
+}
+
+void record_print(const struct config *config, struct buf *out)
+{
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        const struct kind *kind = &kinds[i];
+        size_t count;
+        const char *records = kind->kept(config, &count);
+        if (count == 0) {
+            buf_printf(out, "%s: []  # default\n", kind->list);
+            continue;
+        }
+        buf_printf(out, "%s:\n", kind->list);
+        for (size_t k = 0; k < count; k++) {
+            const void *record = records + k * kind->size;
+            struct field_printer p = {.out = out, .lead = "  - ", .indent = "    "};
+            snprintf(p.place.text, sizeof p.place.text, "%s:%u", say(config->file).text,
+                     *(const uint32_t *)record);
+            if (kind->tag) {
+                field_line(&p, kind->tag);
+                p.lead = p.indent = "      ";
+            }
+            print_record(&p, kind, record);
+        }
+    }
+}
+
+void record_markdown(struct buf *out)
+{
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        const struct kind *kind = &kinds[i];
+        buf_printf(out, "\n### `%s`\n\n%s\n\n%s\n\n```yaml\n%s```\n\n", kind->list,
+                   kind->help[LANG_EN], kind->help[LANG_ZH], kind->example);
+        buf_append(out,
+                   STR("| field | needed | write | meaning | 说明 |\n|---|---|---|---|---|\n"));
+        for (size_t k = 0; k < kind->field_count; k++) {
+            const struct field *field = &kind->fields[k];
+            buf_printf(out, "| `%s` | %s | %s | %s | %s |\n", field->name,
+                       field->required ? "yes" : "", field_form(field->type), field->help[LANG_EN],
+                       field->help[LANG_ZH]);
+        }
+    }
+}

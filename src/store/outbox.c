@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table `outbox`, kept in the order of when a row is to be sent next. A row leaves it when it is
+ * done, sent or given up; numbers are not used again, so whoever still holds one of a row that has
+ * left finds nothing.
+ */
+#include "store/outbox.h"
+
+#include "store/rows.h"
+#include "store/sqlite.h"
+
+enum err outbox_add(struct db *db, struct outgoing *outgoing)
+{
+    struct stmt *s =
+        db_prepare(db, "INSERT INTO outbox (next, attempts, created, id, event, url, body)"
+                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING n");
+    stmt_bind_i64(s, 1, outgoing->next);
+    stmt_bind_i64(s, 2, outgoing->attempts);
+    stmt_bind_i64(s, 3, outgoing->created);
+    stmt_bind_str(s, 4, outgoing->id);
+    stmt_bind_str(s, 5, outgoing->event);
+    stmt_bind_str(s, 6, outgoing->url);
+    stmt_bind_str(s, 7, outgoing->body);
+    int64_t n = stmt_step(s) ? stmt_i64(s, 0) : 0;
+    enum err e = stmt_run(s);
+    if (!e) outgoing->n = n;
+    return e;
+}
+
+enum err outbox_due(struct db *db, struct arena *arena, msec now, size_t limit,
+                    struct outgoing_list *ret_list)
+{
+    struct outgoing_list list = {0};
+    struct stmt *s =
+        db_prepare(db, "SELECT n, next, attempts, created, id, event, url, body FROM outbox"
+                       " INDEXED BY outbox_by_time WHERE next<=?1 ORDER BY next, n LIMIT ?2");
+    stmt_bind_i64(s, 1, now);
+    stmt_bind_i64(s, 2, (int64_t)limit);
+    while (stmt_step(s))
+        *ROWS_ADD(arena, list.rows, list.count) = (struct outgoing){
+            .n = stmt_i64(s, 0),
+            .next = stmt_i64(s, 1),
+            .attempts = (uint32_t)stmt_i64(s, 2),
+            .created = stmt_i64(s, 3),
+            .id = arena_str(arena, stmt_str(s, 4)),
+            .event = arena_str(arena, stmt_str(s, 5)),
+            .url = arena_str(arena, stmt_str(s, 6)),
+            .body = arena_str(arena, stmt_str(s, 7)),
+        };
+    enum err e = stmt_end(s);
+    if (!e) *ret_list = list;
+    return e;
+}
+
+enum err outbox_next(struct db *db, msec *ret_at)
+{
+    struct stmt *s = db_prepare(db, "SELECT min(next) FROM outbox INDEXED BY outbox_by_time");
+    msec at = stmt_step(s) ? stmt_i64(s, 0) : 0; /* NULL reads as 0 */
+    enum err e = stmt_end(s);
+    if (!e) *ret_at = at;
+    return e;
+}
+
+enum err outbox_later(struct db *db, int64_t n, uint32_t attempts, msec next)
+{
+    struct stmt *s = db_prepare(db, "UPDATE outbox SET attempts=?2, next=?3 WHERE n=?1");
+    stmt_bind_i64(s, 1, n);
+    stmt_bind_i64(s, 2, attempts);
+    stmt_bind_i64(s, 3, next);
+    enum err e = stmt_run(s);
+    return e || db_changes(db) ? e : ERR_NOT_FOUND;
+}
+
+enum err outbox_done(struct db *db, int64_t n)
+{
+    struct stmt *s = db_prepare(db, "DELETE FROM outbox WHERE n=?1");
+    stmt_bind_i64(s, 1, n);
+    enum err e = stmt_run(s);
+    return e || db_changes(db) ? e : ERR_NOT_FOUND;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Spool files.
+ *
+ *     ".write-7"  ──write, fsync, close──▶  rename to "call_..."  ──fsync of the folder──▶  told
+ *
+ * A file in the making begins with a dot, which no call's id does; what a crash leaves of it is swept
+ * at the next start. One process has the data folder, so numbers are enough to keep two of them
+ * apart.
+ *
+ * A job owns a copy of its bytes and a descriptor of the folder, so it needs neither the spool nor
+ * whoever began it.
+ */
+#include "tool/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "base/limits.h"
+#include "net/loop.h"
+#include "store/private.h"
+
+struct spool {
+    struct loop *loop;
+    int folder;
+    struct spool_job *jobs; /* that somebody waits for, or may */
+    uint64_t next;
+};
+
+struct spool_job {
+    struct loop_work work;
+    struct spool *spool; /* NULL: closed, or nobody waits */
+    struct spool_job *prev, *next;
+    void (*on_done)(void *arg, enum err e, const struct fault *reason);
+    void *arg;
+    bool remove;
+    int folder;
+    char name[ID_CLIENT_BYTES_MAX + 1];
+    char unfinished[32];
+    char *bytes;
+    size_t len;
+    struct fault fault; /* err OK: it worked */
+};
+
+static void *make(size_t size)
+{
+    void *p = calloc(1, size);
+    if (!p) abort();
+    return p;
+}
+
+static enum err failed(struct fault *reterr, const char *what, const char *name)
+{
+    bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+    return fault(reterr, full ? ERR_STORAGE_FULL : ERR_IO, "spool file %s cannot be %s: %s", name,
+                 what, strerror(errno));
+}
+
+static bool name_valid(str name)
+{
+    return id_valid(name) && name.p[0] != '.';
+}
+
+/* ---- jobs, on the thread pool ---- */
+
+static bool write_all(int fd, const char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t count = write(fd, bytes, len);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return false;
+        bytes += count;
+        len -= (size_t)count;
+    }
+    return true;
+}
+
+static enum err write_unfinished(struct spool_job *job)
+{
+    AUTO(fd_closep)
+    int fd = openat(job->folder, job->unfinished,
+                    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) return failed(&job->fault, "made", job->name);
+    if (!write_all(fd, job->bytes, job->len)) return failed(&job->fault, "written", job->name);
+    if (fsync(fd)) return failed(&job->fault, "brought to disk", job->name);
+    int open_fd = fd;
+    fd = -1;
+    return close(open_fd) ? failed(&job->fault, "closed", job->name) : OK;
+}
+
+static enum err write_file(struct spool_job *job)
+{
+    enum err e = write_unfinished(job);
+    if (!e && renameat(job->folder, job->unfinished, job->folder, job->name))
+        e = failed(&job->fault, "named", job->name);
+    if (e) {
+        unlinkat(job->folder, job->unfinished, 0); /* a sweep finds it otherwise */
+        return e;
+    }
+    if (fsync(job->folder) == 0) return OK;
+    e = failed(&job->fault, "kept", job->name);
+    unlinkat(job->folder, job->name, 0); /* likewise: no row will name it */
+    return e;
+}
+
+static enum err remove_file(struct spool_job *job)
+{
+    if (unlinkat(job->folder, job->name, 0) == 0 || errno == ENOENT) return OK;
+    return failed(&job->fault, "removed", job->name);
+}
+
+static void on_work(struct loop_work *work)
+{
+    struct spool_job *job = CONTAINER(work, struct spool_job, work);
+    if (job->fault.err) return; /* refused already */
+    enum err e = job->remove ? remove_file(job) : write_file(job);
+    assert(e == job->fault.err);
+}
+
+/* ---- jobs, on the loop ---- */
+
+static void leave(struct spool_job *job)
+{
+    struct spool *spool = job->spool;
+    if (!spool) return;
+    if (job->prev) job->prev->next = job->next;
+    if (job->next) job->next->prev = job->prev;
+    if (spool->jobs == job) spool->jobs = job->next;
+    job->spool = NULL;
+}
+
+static void on_worked(struct loop_work *work)
+{
+    struct spool_job *job = CONTAINER(work, struct spool_job, work);
+    bool told = job->spool && job->on_done;
+    leave(job);
+    if (told) job->on_done(job->arg, job->fault.err, &job->fault);
+    fd_closep(&job->folder);
+    free(job->bytes);
+    free(job);
+}
+
+static struct spool_job *begin(struct spool *spool, str name,
+                               void (*on_done)(void *arg, enum err e, const struct fault *reason),
+                               void *arg)
+{
+    struct spool_job *job = make(sizeof *job);
+    *job = (struct spool_job){
+        .work = {on_work, on_worked}, .spool = spool, .on_done = on_done, .arg = arg};
+    job->next = spool->jobs;
+    if (job->next) job->next->prev = job;
+    spool->jobs = job;
+    job->folder = fcntl(spool->folder, F_DUPFD_CLOEXEC, 0);
+    int why = errno;
+    if (!name_valid(name)) {
+        fault_field(&job->fault, ERR_INVALID_FIELD, "name", "a spool file needs the id of a call");
+        return job;
+    }
+    snprintf(job->name, sizeof job->name, "%.*s", STR_ARG(name));
+    errno = why;
+    if (job->folder < 0) failed(&job->fault, "reached", job->name);
+    return job;
+}
+
+struct spool_job *spool_write(struct spool *spool, str name, str bytes,
+                              void (*on_done)(void *arg, enum err e, const struct fault *reason),
+                              void *arg)
+{
+    struct spool_job *job = begin(spool, name, on_done, arg);
+    snprintf(job->unfinished, sizeof job->unfinished, ".write-%llu",
+             (unsigned long long)spool->next++);
+    job->bytes = make(bytes.len + 1);
+    if (bytes.len) memcpy(job->bytes, bytes.p, bytes.len);
+    job->len = bytes.len;
+    loop_work(spool->loop, &job->work);
+    return job;
+}
+
+struct spool_job *spool_remove(struct spool *spool, str name,
+                               void (*on_done)(void *arg, enum err e, const struct fault *reason),
+                               void *arg)
+{
+    struct spool_job *job = begin(spool, name, on_done, arg);
+    job->remove = true;
+    loop_work(spool->loop, &job->work);
+    return job;
+}
+
+void spool_forget(struct spool_job *job)
+{
+    leave(job);
+}
+
+/* ---- opening and closing ---- */
+
+enum err spool_open(struct loop *loop, const char *data_folder, struct spool **ret_spool,
+                    struct fault *reterr)
+{
+    char path[4096];
+    int folder = -1, len = snprintf(path, sizeof path, "%s/spool", data_folder);
+    if (len >= (int)sizeof path)
+        return fault(reterr, ERR_CONFIG, "the path of the data folder is too long");
+    if (mkdir(path, 0700) && errno != EEXIST)
+        return fault(reterr, errno == ENOSPC || errno == EDQUOT ? ERR_STORAGE_FULL : ERR_IO,
+                     "%s cannot be made: %s", path, strerror(errno));
+    enum err e = private_folder_open(path, &folder, reterr);
+    if (e) return e;
+    struct spool *spool = make(sizeof *spool);
+    *spool = (struct spool){.loop = loop, .folder = folder};
+    *ret_spool = spool;
+    return OK;
+}
+
+void spool_close(struct spool *spool)
+{
+    if (!spool) return;
+    while (spool->jobs) leave(spool->jobs);
+    close(spool->folder);
+    free(spool);
+}
+
+/* ---- reading and sweeping, on any thread ---- */
+
+enum err spool_read(const struct spool *spool, struct arena *arena, str name, str *ret_bytes,
+                    struct fault *reterr)
+{
+    char file[ID_CLIENT_BYTES_MAX + 1];
+    struct stat st;
+    if (!name_valid(name)) return fault(reterr, ERR_NOT_FOUND, "there is no such spool file");
+    snprintf(file, sizeof file, "%.*s", STR_ARG(name));
+    AUTO(fd_closep) int fd = openat(spool->folder, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return fault(reterr, ERR_NOT_FOUND, "there is no spool file %s", file);
+    if (fd < 0 || fstat(fd, &st)) return failed(reterr, "opened", file);
+    if (!S_ISREG(st.st_mode) || st.st_size > TOOL_RESULT_BYTES_MAX)
+        return fault(reterr, ERR_TOO_LARGE, "spool file %s is none of ours", file);
+
+    size_t len = (size_t)st.st_size;
+    char *bytes = arena_alloc(arena, len + 1);
+    for (size_t at = 0; at < len;) {
+        ssize_t count = read(fd, bytes + at, len - at);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return failed(reterr, "read", file);
+        if (count == 0) return fault(reterr, ERR_IO, "spool file %s became shorter", file);
+        at += (size_t)count;
+    }
+    *ret_bytes = (str){bytes, len};
+    return OK;
+}
+
+static void close_list(DIR **list)
+{
+    if (*list) closedir(*list);
+}
+
+enum err spool_sweep(const struct spool *spool, bool (*needed)(void *arg, str name), void *arg,
+                     size_t *ret_removed, struct fault *reterr)
+{
+    size_t removed = 0;
+    AUTO(fd_closep) int fd = openat(spool->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO(close_list) DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    if (!list) return fault(reterr, ERR_IO, "the spool folder cannot be read: %s", strerror(errno));
+    fd = -1; /* the list's now */
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(list);
+        if (!entry && errno)
+            return fault(reterr, ERR_IO, "the spool folder cannot be read: %s", strerror(errno));
+        if (!entry) break;
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+        if (name_valid(str_c(name)) && needed(arg, str_c(name))) continue;
+        if (unlinkat(spool->folder, name, 0)) return failed(reterr, "removed", name);
+        removed++;
+    }
+    *ret_removed = removed;
+    return OK;
+}

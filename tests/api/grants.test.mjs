@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a person has allowed for always: made by an approval, listed, used, revoked.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { answer, audit, inbox, MEETING, REVOKED, rows, startAsking, until, waiting } from './asking.mjs';
+import { assertProblem, bearer, call } from './home.mjs';
+import { accepted, AGENT, get, TIME, user } from './talk.mjs';
+
+async function grants(server, query = '', headers = {}) {
+  const listed = await get(server, `/grants${query}`, headers);
+  assert.equal(listed.status, 200, listed.text);
+  return listed.json();
+}
+
+const revoke = (server, id, headers = {}) => call(server, 'DELETE', `${AGENT}/grants/${id}`, { headers });
+
+// Approves the only confirmation of a new thread, for always.
+async function approve(server, word, always, options = {}) {
+  const started = await waiting(server, word, options);
+  const [asked] = started.open;
+  const taken = await answer(server, asked.interactionId, { decision: 'approve', always }, options.headers);
+  assert.equal(taken.status, 200, taken.text);
+  return { ...started, asked };
+}
+
+describe('always', () => {
+  test('for a thread: the next call of it runs, another thread asks', async (t) => {
+    const home = await startAsking(t);
+    const { threadId, asked } = await approve(home.server, 'again', { scope: 'thread' });
+    await until(home.server, threadId, 'completed');
+    assert.equal(rows(home, 'SELECT count(*) AS n FROM calendar_events')[0].n, 2);
+    const { grants: listed, next } = await grants(home.server);
+    assert.equal(next, undefined);
+    assert.match(listed[0].createdAt, TIME);
+    assert.match(listed[0].grantId, /^grant_[0-9a-z]{26}$/);
+    assert.deepEqual(listed, [{
+      grantId: listed[0].grantId, toolName: 'calendar_write', scope: 'thread', threadId, match: {}, madeBy: 'local',
+      interactionId: asked.interactionId, createdAt: listed[0].createdAt,
+    }]);
+    assert.equal((await waiting(home.server, 'book')).open.length, 1);
+  });
+
+  test('for the user, with a match: what fits runs, what does not asks', async (t) => {
+    const home = await startAsking(t);
+    const { threadId } = await approve(home.server, 'book', { scope: 'user', match: { title: MEETING.title } });
+    await until(home.server, threadId, 'completed');
+    const [grant] = (await grants(home.server)).grants;
+    assert.deepEqual([grant.scope, grant.threadId, grant.match], ['user', undefined, { title: 'Review' }]);
+    await accepted(home.server, { threadId: 'fits', messages: [user('book')] });
+    await until(home.server, 'fits', 'completed');
+    assert.equal(rows(home, 'SELECT count(*) AS n FROM calendar_events')[0].n, 2);
+    assert.equal((await waiting(home.server, 'three')).open.length, 3);
+  });
+});
+
+describe('revoking', () => {
+  test('ends it: the next call asks again', async (t) => {
+    const home = await startAsking(t);
+    const { threadId, asked } = await approve(home.server, 'book', { scope: 'thread' });
+    await until(home.server, threadId, 'completed');
+    const [{ grantId }] = (await grants(home.server)).grants;
+    const gone = await revoke(home.server, grantId);
+    assert.deepEqual([gone.status, gone.text], [204, '']);
+    assert.deepEqual(await grants(home.server), { grants: [] });
+    assertProblem(await revoke(home.server, grantId), 404, 'not_found');
+    assert.deepEqual(audit(home, threadId, REVOKED), [{ action: REVOKED, who: 'local', via: 'api', why: 'revoked', id: asked.interactionId }]);
+    assert.equal((await waiting(home.server, 'book', { threadId, runId: 'r2' })).open.length, 1);
+    assert.equal((await home.run(['check', '--audit'])).code, 0);
+  });
+
+  test('one for all threads leaves no entry in any of them', async (t) => {
+    const home = await startAsking(t);
+    const { threadId } = await approve(home.server, 'book', { scope: 'user' });
+    await until(home.server, threadId, 'completed');
+    const [{ grantId }] = (await grants(home.server)).grants;
+    assert.equal((await revoke(home.server, grantId)).status, 204);
+    assert.deepEqual(audit(home, threadId, REVOKED), []);
+  });
+
+  test('with a key: twice is the same answer', async (t) => {
+    const home = await startAsking(t);
+    const { threadId } = await approve(home.server, 'book', { scope: 'thread' });
+    await until(home.server, threadId, 'completed');
+    const [{ grantId }] = (await grants(home.server)).grants;
+    const headers = { 'idempotency-key': 'once' };
+    assert.equal((await revoke(home.server, grantId, headers)).status, 204);
+    assert.equal((await revoke(home.server, grantId, headers)).status, 204);
+  });
+});
+
+describe('the list', () => {
+  test('has pages, newest first, and is one\'s own', async (t) => {
+    const home = await startAsking(t);
+    const ann = bearer(await home.addKey('ann')), bob = bearer(await home.addKey('bob'));
+    const made = [];
+    for (let i = 0; i < 5; i++) {
+      const { threadId, asked } = await approve(home.server, 'book', { scope: 'thread' }, { threadId: `g${i}`, headers: ann });
+      await until(home.server, threadId, 'completed', ann);
+      made.unshift(asked.interactionId);
+    }
+    const seen = [];
+    for (let cursor = ''; cursor !== undefined;) {
+      const { grants: page, next } = await grants(home.server, `?limit=2${cursor && `&cursor=${cursor}`}`, ann);
+      assert.ok(page.length <= 2);
+      seen.push(...page.map(({ interactionId }) => interactionId));
+      cursor = next;
+    }
+    assert.deepEqual(seen, made);
+    assert.deepEqual(await grants(home.server, '', bob), { grants: [] });
+    const [{ grantId }] = (await grants(home.server, '', ann)).grants;
+    assertProblem(await revoke(home.server, grantId, bob), 404, 'not_found');
+    assert.equal((await grants(home.server, '', ann)).grants.length, 5);
+    assert.deepEqual((await inbox(home.server, '', bob)).interactions, []);
+  });
+
+  for (const [query, field] of [['?limit=0', 'limit'], ['?limit=201', 'limit'], ['?cursor=x', 'cursor']]) {
+    test(`refuses ${query}`, async (t) => {
+      const home = await startAsking(t);
+      assertProblem(await get(home.server, `/grants${query}`), 400, 'invalid_field', field);
+    });
+  }
+});

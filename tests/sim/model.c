@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The fake model. What it says in a turn depends on the seed and the number of the turn alone, so a
+ * turn that was lost is said again in the same words; what the installation is like decides how its
+ * arguments look. In deliver it mostly gives words, and sometimes calls nobody offered.
+ */
+#include "sim.h"
+
+static const char *const words[] = {
+    "a", "hello ", "\xe5\xa5\xbd", "\xf0\x9f\x98\x80", "\"", "\\", "\n", "\x01", "\xe2\x80\xa8",
+    "}]",
+};
+
+static unsigned weighted(struct chance *chance, const unsigned *weights, size_t count)
+{
+    unsigned total = 0, at;
+    for (size_t i = 0; i < count; i++) total += weights[i];
+    at = below(chance, total);
+    for (size_t i = 0; i < count; i++) {
+        if (at < weights[i]) return (unsigned)i;
+        at -= weights[i];
+    }
+    return 0;
+}
+
+/* ---- calls ---- */
+
+/* question, is it one that must be corrected */
+static const struct {
+    const char *args;
+    bool bad;
+} asks[] = {
+    {"{\"question\":\"How long?\"}", false},
+    {"{\"question\":\"How long?\",\"choices\":[\"1 h\",\"2 h\"]}", false},
+    {"{\"question\":\"\xe5\xa4\x9a\xe9\x95\xbf\",\"choices\":[{\"label\":\"1 h\",\"description\":"
+     "\"x\"},{\"label\":\"2 h\"}],\"allow_freeform\":false}",
+     false},
+    {"{\"question\":\"Which?\",\"choices\":[\"a\",\"b\",\"c\"],\"multi\":true}", false},
+    {"{\"question\":\"Who?\",\"fields\":[{\"name\":\"who\",\"type\":\"text\"}]}", false},
+    {"{\"question\":\"  \"}", true},
+    {"{\"choices\":[\"a\"]}", true},
+};
+
+static const struct {
+    const char *args;
+    bool bad;
+} plans[] = {
+    {"{\"steps\":[{\"content\":\"one\"}]}", false},
+    {"{\"steps\":[{\"content\":\"one\",\"done_when\":\"d\"},{\"content\":\"\xe4\xba\x8c\"}]}",
+     false},
+    {"{\"steps\":[{\"content\":\"one\"},{\"content\":\" two \"},{\"content\":\"three\"}]}", false},
+    {"{\"steps\":[]}", true},
+    {"{\"steps\":\"none\"}", true},
+};
+
+static const char *const no_json[] = {"{\"n\":", "[1]", "\"n\"", "{\"n\":1}}", "\xff\xfe", "nul"};
+
+static str call_args(struct sim *sim, struct chance *chance, struct speech *speech, size_t at,
+                     enum fake fake)
+{
+    unsigned good = one_in(chance, 8) ? 1 : 0;
+    size_t pick;
+    switch (speech->kinds[at]) {
+    case KIND_ASK:
+        pick = below(chance, good ? COUNT(asks) : COUNT(asks) - 2);
+        speech->bad[at] = asks[pick].bad;
+        return str_c(asks[pick].args);
+    case KIND_PLAN:
+        pick = below(chance, good ? COUNT(plans) : COUNT(plans) - 2);
+        speech->bad[at] = plans[pick].bad;
+        return str_c(plans[pick].args);
+    case KIND_NO_JSON:
+        speech->bad[at] = true;
+        return str_c(no_json[below(chance, COUNT(no_json))]);
+    case KIND_BAD:
+        return fake_args(sim, chance, fake, true);
+    default:
+        return fake_args(sim, chance, fake, false);
+    }
+}
+
+static void add_call(struct sim *sim, struct chance *chance)
+{
+    struct speech *speech = &sim->process.speech;
+    size_t at = speech->call_count++;
+    char id[ID_BYTES];
+    unsigned char random[ID_RANDOM_BYTES];
+    random_bytes(&sim->chance, random);
+    id_make(random, id);
+    enum call_kind kind = (enum call_kind)weighted(chance, sim->mood.calls, COUNT(sim->mood.calls));
+    enum fake fake = (enum fake)weighted(chance, sim->mood.tools, FAKE_COUNT);
+    speech->kinds[at] = kind;
+    speech->bad[at] = false;
+    str name = str_c(fake_name(fake));
+    if (kind == KIND_ASK) name = tool_ask_user.name;
+    if (kind == KIND_PLAN) name = tool_submit_plan.name;
+    if (kind == KIND_NO_TOOL) name = STR("nobody");
+    speech->calls[at] = (struct turn_call){
+        .call_id = arena_printf(&sim->life, "call_%s", id),
+        .provider_id = arena_printf(&sim->life, "p%zu", at),
+        .name = name,
+        .args = call_args(sim, chance, speech, at, fake),
+    };
+}
+
+/* ---- turns ---- */
+
+static bool only_words(struct sim *sim, struct chance *chance, enum node node)
+{
+    if (sim->calm) return true;
+    if (node == NODE_DELIVER) return !one_in(chance, 8);
+    return one_in(chance, sim->mood.text);
+}
+
+/* A planner begins with its plan. */
+static void lead_with_plan(struct sim *sim, struct chance *chance, const struct state *state)
+{
+    struct speech *speech = &sim->process.speech;
+    bool plans = sim->mood.calls[KIND_PLAN] > 2 && !state->plan.count;
+    if (!plans || !speech->call_count || one_in(chance, 4)) return;
+    size_t at = below(chance, (unsigned)speech->call_count);
+    speech->kinds[at] = KIND_PLAN;
+    speech->bad[at] = false;
+    speech->calls[at].name = tool_submit_plan.name;
+    speech->calls[at].args = str_c(plans[below(chance, 3)].args);
+}
+
+/* An attempt begins: this is what it will say, piece by piece. */
+void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct state *state)
+{
+    struct chance chance = chance_from(sim->scenario.seed, sim->run_number, turn);
+    struct speech *speech = &sim->process.speech;
+    unsigned attempt = speech->attempt;
+    char id[ID_BYTES];
+    unsigned char random[ID_RANDOM_BYTES];
+    random_bytes(&sim->chance, random);
+    id_make(random, id);
+    *speech = (struct speech){.calling = true,
+                              .attempt = attempt + 1,
+                              .message_id = arena_printf(&sim->life, "msg_%s", id),
+                              .usage = {below(&chance, 60), below(&chance, 20)}};
+    if (one_in(&chance, 5)) speech->reasoning = str_c(words[below(&chance, COUNT(words))]);
+    speech->piece_count = below(&chance, PIECES_MAX + 1);
+    for (size_t i = 0; i < speech->piece_count; i++)
+        speech->pieces[i] = str_c(words[below(&chance, COUNT(words))]);
+    if (only_words(sim, &chance, node)) return;
+    unsigned count = 1 + below(&chance, sim->mood.parallel);
+    for (unsigned i = 0; i < count; i++) add_call(sim, &chance);
+    lead_with_plan(sim, &chance, state);
+}
+
+/* Its words come before its calls. */
+struct turn speech_so_far(struct sim *sim, struct arena *arena)
+{
+    const struct speech *speech = &sim->process.speech;
+    if (!speech->calling && !speech->whole) return (struct turn){0};
+    str text = STR_EMPTY;
+    for (size_t i = 0; i < speech->said && i < speech->piece_count; i++)
+        text = arena_printf(arena, "%.*s%.*s", STR_ARG(text), STR_ARG(speech->pieces[i]));
+    return (struct turn){
+        .message_id = speech->message_id,
+        .text = text,
+        .reasoning = speech->said || speech->whole ? speech->reasoning : STR_EMPTY,
+        .calls = speech->calls,
+        .call_count = speech->whole ? speech->call_count : 0,
+        .usage = speech->whole ? speech->usage : (struct model_usage){0},
+    };
+}

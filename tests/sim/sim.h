@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulator's parts. A life is one conversation in a small world made from a seed: the pure core
+ * of the agent, with a fake clock, model, tools and store around it.
+ *
+ *     main.c    seeds, lives, crashes, the printed end
+ *     world.c   what survives: rows, as the store has them, and commits
+ *     shell.c   what dies: the process that works on the run, and the calls it has in the air
+ *     model.c   what the model says
+ *     tools.c   the installation: tools, policy; and what tools did outside
+ *     people.c  answers, cancels, expiries, tampering
+ *     check.c   facts, rows and states that must hold at every commit
+ *     oracle.c  what a step should come to, said a second time in other words
+ *     cover.c   which (node, interaction, decision, crash point) was met how often
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "agent/context.h"
+#include "agent/graph.h"
+#include "base/arena.h"
+
+/* ---- chance ---- */
+
+struct chance {
+    uint64_t x;
+};
+struct chance chance_from(uint64_t a, uint64_t b, uint64_t c);
+unsigned below(struct chance *chance, unsigned limit);
+bool one_in(struct chance *chance, unsigned n); /* 0: never */
+void random_bytes(struct chance *chance, unsigned char out[static ID_RANDOM_BYTES]);
+
+/* ---- the installation ---- */
+
+enum { NO_VERDICT = -1 };
+
+/* tool, name, writes, idempotent, what the file says of it */
+#define FAKES(X)                                          \
+    X(FAKE_LOOK, "look", false, false, NO_VERDICT)        \
+    X(FAKE_PUT, "put", true, true, NO_VERDICT)            \
+    X(FAKE_SEND, "send", true, false, NO_VERDICT)         \
+    X(FAKE_NOTE, "note", true, false, VERDICT_ALLOW)      \
+    X(FAKE_KEEP, "keep", true, true, VERDICT_ALLOW)       \
+    X(FAKE_SECRET, "secret", true, false, VERDICT_DENY)   \
+    X(FAKE_SIGN, "sign", true, false, VERDICT_CONFIRM)
+#define FAKE_ENUM(fake, name, write, idempotent, verdict) fake,
+enum fake { FAKES(FAKE_ENUM) FAKE_COUNT };
+#undef FAKE_ENUM
+
+/* A tool's schema may be another after a restart, or the tool may be gone. */
+enum form {
+    FORM_FIRST,
+    FORM_REWORDED, /* takes the same arguments */
+    FORM_OTHER,    /* does not */
+    FORM_GONE,
+    FORM_COUNT
+};
+
+struct house {
+    enum form forms[FAKE_COUNT];
+    int settings[FAKE_COUNT]; /* verdicts of the database; NO_VERDICT: none */
+    struct tool rows[FAKE_COUNT];
+    const struct tool *offered[FAKE_COUNT];
+    struct policy_row settings_rows[FAKE_COUNT];
+    struct tools tools;
+    struct agent agent;
+    struct binder binder;
+};
+
+/* What kind of life this is. */
+struct mood {
+    unsigned calls[6];               /* weights: ask, plan, tool, bad arguments, no JSON, no tool */
+    unsigned tools[FAKE_COUNT];      /* weights */
+    unsigned text;                   /* a turn in so many has no calls */
+    unsigned parallel;               /* most calls of a turn */
+    unsigned away, crash, stop;      /* one in so many; 0: never */
+    unsigned restyle, tamper, strict; /* schema at a restart, rows, policy */
+    unsigned late, expire;           /* people who answer seldom, and set times */
+    unsigned lost;                   /* of calls in the air */
+};
+
+/* ---- what survives ---- */
+
+struct world {
+    struct fact *facts;
+    size_t fact_count;
+    struct message *messages;
+    size_t message_count;
+    struct call *calls;
+    size_t call_count;
+    struct interaction *interactions;
+    size_t interaction_count;
+    struct grant *grants;
+    size_t grant_count;
+    struct run run;
+    str snapshot;    /* empty: none */
+    int64_t version; /* of it */
+};
+
+/* What the world knows of a call beside its row. */
+struct deed {
+    str call_id;
+    int64_t run;
+    str proposed; /* arguments, as they were stored first */
+    struct {
+        str tool, args, rule, binding, schema;
+    } asked;                /* what its approval is about; tool empty: nobody was asked */
+    bool approved, refused; /* people's last word */
+    bool doubt;             /* a crash or a loss between started and done */
+    bool flown_lost;        /* the doubt is the tool's, not a crash's */
+    str start_args;         /* what its last start sent */
+    unsigned starts, flights, executions, retries, results;
+};
+
+/* What the facts say so far. */
+struct log {
+    enum { LOG_IDLE, LOG_ASKED, LOG_LEG, LOG_PAUSED } place;
+    bool step_open;
+    int step;             /* the newest one */
+    uint32_t legs;        /* of the run */
+    uint32_t turns;       /* of the model, that became facts */
+    uint32_t wrong;       /* turns with a call to correct, in a row */
+    uint64_t tokens;      /* of those turns */
+    msec leg_since;       /* in a leg */
+    uint64_t active_ms;   /* in legs that have ended */
+};
+
+/* ---- what dies ---- */
+
+/* What the model meant with a call. */
+enum call_kind { KIND_ASK, KIND_PLAN, KIND_TOOL, KIND_BAD, KIND_NO_JSON, KIND_NO_TOOL };
+
+enum { TURN_CALLS_MAX = 9, PIECES_MAX = 5, FLIGHTS_MAX = TURN_CALLS_MAX };
+
+struct speech {
+    bool calling, whole;
+    unsigned attempt, said; /* pieces */
+    str pieces[PIECES_MAX], reasoning;
+    unsigned piece_count;
+    struct turn_call calls[TURN_CALLS_MAX];
+    enum call_kind kinds[TURN_CALLS_MAX];
+    bool bad[TURN_CALLS_MAX]; /* the arguments do not fit, whatever the installation */
+    size_t call_count;
+    str message_id;
+    struct model_usage usage;
+};
+
+struct flight {
+    str call_id, tool, args, locale;
+    bool repeatable, write;
+    bool executed, over, lost;
+    unsigned attempts;
+    struct call_end end;
+};
+
+enum shell_state { SHELL_GONE, SHELL_LOADING, SHELL_SPEAKING, SHELL_WORKING, SHELL_COMMITTING };
+
+struct process {
+    bool alive;
+    enum shell_state state;
+    bool again;
+    struct arena loaded, stepping;
+    struct view view;
+    int64_t version;
+    struct input input; /* of the step that is being committed */
+    struct outcome outcome;
+    int settings[FAKE_COUNT]; /* as they were when it was taken */
+    struct speech speech;
+    struct flight flights[FLIGHTS_MAX];
+    size_t flight_count;
+};
+
+/* ---- coverage ---- */
+
+enum { DECIDED_ALWAYS = DECISION_COUNT, DECIDED_RUN_CANCEL, DECIDED_COUNT };
+enum where { AT_CHAT, AT_PLAN, AT_EXECUTE, AT_DELIVER, AT_CONFIRM, AT_COUNT };
+
+/* Where a process died, as an interaction sees it. */
+#define POINTS(X)                                         \
+    X(POINT_NONE, "none")                                 \
+    X(POINT_BEFORE_OPEN, "before opening")                \
+    X(POINT_BEHIND_OPEN, "behind opening")                \
+    X(POINT_BEFORE_ANSWER, "before answer")               \
+    X(POINT_BEHIND_ANSWER, "behind answer")               \
+    X(POINT_BEFORE_NEXT, "before next")                   \
+    X(POINT_BEHIND_NEXT, "behind next")
+#define POINT_ENUM(point, name) point,
+enum point { POINTS(POINT_ENUM) POINT_COUNT };
+#undef POINT_ENUM
+
+struct coverage {
+    uint64_t cells[AT_COUNT][INTERACTION_TYPE_COUNT][DECIDED_COUNT][POINT_COUNT];
+    uint64_t lives, steps, stale, crashes, failed;
+};
+
+struct cell {
+    enum where at;
+    enum interaction_type type;
+    int decided;
+};
+
+enum { CELLS_MAX = 32, MARKS_MAX = 1024 };
+
+/* The last commits, as coverage sees them. */
+struct trail {
+    struct cell settled[CELLS_MAX], before[CELLS_MAX]; /* by the last commit, by the one before */
+    size_t settled_count, before_count;
+    size_t opened_from; /* interactions of the last commit */
+    unsigned char marks[MARKS_MAX]; /* of each interaction, bit POINT_* */
+    bool lost[AT_COUNT][INTERACTION_TYPE_COUNT]; /* would have been opened by a commit that was not */
+};
+
+/* ---- a life ---- */
+
+enum side { BEFORE, BEHIND };
+
+struct scenario {
+    uint64_t seed;
+    unsigned crash_at; /* number of a commit; 0: none planned */
+    enum side side;
+};
+
+struct sim {
+    struct scenario scenario;
+    struct chance chance;
+    bool calm;  /* nothing bad happens any more, and people answer */
+    bool trace; /* tell it on standard error */
+    msec now;
+    unsigned commits, run_number;
+    struct arena life;    /* ends with the life */
+    struct arena scratch; /* ends with the commit */
+    struct mood mood;
+    struct house house;
+    struct world world;
+    struct process process;
+    struct deed *deeds;
+    size_t deed_count;
+    struct log log;
+    struct trail trail;
+    struct coverage *coverage;
+    char broken[400]; /* the first promise that was */
+};
+
+/* main.c */
+void broken(struct sim *sim, const char *format, ...) PRINTF(2, 3);
+void trace(const struct sim *sim, const char *format, ...) PRINTF(2, 3);
+
+/* world.c */
+enum fate { FATE_DONE, FATE_STALE, FATE_DIED };
+str keep(struct sim *sim, str text); /* for the whole life */
+bool world_load(struct sim *sim, struct arena *arena, struct view *ret_view, int64_t *ret_version);
+enum fate world_begin(struct sim *sim); /* a run */
+enum fate world_commit(struct sim *sim, const struct view *view, int64_t version,
+                       const struct input *input, struct outcome *o, const int *settings);
+enum fate world_change(struct sim *sim, void (*change)(struct sim *sim, void *arg), void *arg);
+void world_context(struct sim *sim, struct arena *arena, const struct state *state,
+                   struct context *ret_context);
+struct call *world_call(struct sim *sim, str call_id);
+struct interaction *world_interaction(struct sim *sim, str id);
+bool world_open(const struct sim *sim); /* a run that has not ended */
+void world_rest(const struct sim *sim, struct input *input); /* agent, binder, tools */
+
+/* shell.c */
+void shell_init(struct sim *sim);
+void shell_done(struct sim *sim);
+void shell_die(struct sim *sim);
+void shell_come_back(struct sim *sim);
+void shell_wake(struct sim *sim);
+void shell_cancelled(struct sim *sim);
+bool shell_event(struct sim *sim);  /* false: there is nothing to do */
+bool flight_event(struct sim *sim); /* likewise */
+
+/* model.c */
+void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct state *state);
+struct turn speech_so_far(struct sim *sim, struct arena *arena);
+
+/* tools.c */
+void house_init(struct sim *sim);
+void house_build(struct sim *sim);
+void house_restyle(struct sim *sim); /* a restart with other tools */
+void house_change_policy(struct sim *sim);
+int fake_of(str name); /* -1: none */
+const char *fake_name(enum fake fake);
+bool fake_write(enum fake fake);
+str fake_args(struct sim *sim, struct chance *chance, enum fake fake, bool wrong);
+bool form_takes(enum form form, const struct json *args);
+enum verdict verdict_of(const struct sim *sim, const int *settings, enum fake fake,
+                        const struct json *args);
+struct deed *deed_of(struct sim *sim, str call_id);
+void outside_execute(struct sim *sim, const struct flight *flight);
+
+/* people.c */
+bool people_event(struct sim *sim); /* somebody answers something; false: nothing is open */
+void people_stop(struct sim *sim);
+void people_meddle(struct sim *sim);
+bool clock_event(struct sim *sim); /* something expires; false: nothing is due */
+
+/* check.c, oracle.c */
+void check_outcome(struct sim *sim, const struct view *view, const struct input *input,
+                   const struct outcome *o, const int *settings); /* before it is stored */
+void check_stored(struct sim *sim, const struct input *input, const struct outcome *o);
+void check_same(struct sim *sim, const struct outcome *o);
+void check_history(struct sim *sim, const struct state *state);
+void check_ended(struct sim *sim);
+void oracle_turn(struct sim *sim, const struct view *view, const struct input *input,
+                 const struct outcome *o, const int *settings);
+void oracle_resolve(struct sim *sim, const struct view *view, const struct input *input,
+                    const struct outcome *o);
+
+/* cover.c */
+void trail_lost(struct sim *sim, const struct input *input, const struct outcome *o);
+void trail_stored(struct sim *sim, const struct input *input, const struct outcome *o);
+void trail_died(struct sim *sim); /* behind the last commit */
+void trail_run_ended(struct sim *sim);
+void coverage_add(struct coverage *sum, const struct coverage *one);
+bool coverage_print(const struct coverage *coverage, unsigned hits_min);
+
+#endif

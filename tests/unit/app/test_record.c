@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/record.h"
+
+#include <string.h>
+
+#include "app/file.h"
+#include "base/limits.h"
+#include "config_kit.h"
+
+#define TOOL_YAML                                  \
+    "tools:\n"                                     \
+    "  - http:\n"                                  \
+    "      name: place_order\n"                    \
+    "      url: http://127.0.0.1:9000/order?a=1\n" \
+    "      schema: {type: object}\n"               \
+    "      effect: write\n"
+#define HOOK_YAML   "webhooks:\n  - url: https://example.org/hook\n    secret_file: hook-secret.txt\n"
+#define SECRET_TEXT "TOPSECRET-0123456789"
+
+static void load_ok(struct config_kit *f, str yaml)
+{
+    config_kit_put("fermata.yaml", yaml);
+    config_kit_put("hook-secret.txt", STR(SECRET_TEXT "\n"));
+    config_kit_put("token.txt", STR("Bearer " SECRET_TEXT "\r\n"));
+    config_kit_ok(f, config_kit_load(f, NULL, NULL));
+}
+
+static void tools(void **state)
+{
+    struct config_kit *f = *state;
+    load_ok(f, STR(TOOL_YAML));
+    assert_int_equal(f->config.http_tools.count, 1);
+    const struct config_http_tool *t = &f->config.http_tools.items[0];
+    assert_int_equal(t->line, 2);
+    assert_str(t->name, STR("place_order"));
+    assert_str(t->url, STR("http://127.0.0.1:9000/order?a=1"));
+    assert_str(t->description, STR(""));
+    assert_str(t->schema->raw, STR("{\"type\":\"object\"}"));
+    assert_true(t->write);
+    assert_false(t->idempotent);
+    assert_int_equal(t->risk, RISK_WRITE);
+    assert_int_equal(t->timeout_s, HTTP_TOOL_S);
+    assert_int_equal(t->headers.count, 0);
+
+    load_ok(f,
+            STR("tools:\n"
+                "- http: {name: look-up_1, url: 'https://[::1]:8443', schema: {}, effect: read,\n"
+                "         idempotent: true, timeout_s: 3600, description: \"two\\nlines\",\n"
+                "         headers: {X-Tenant: a b, Authorization_file: token.txt}}\n"
+                "- http: {name: b, url: 'http://b', schema: {}, effect: write,\n"
+                "         risk: destructive, timeout_s: 1, headers: {}, idempotent: }\n"));
+    assert_int_equal(f->config.http_tools.count, 2);
+    t = &f->config.http_tools.items[0];
+    assert_str(t->description, STR("two\nlines"));
+    assert_false(t->write);
+    assert_true(t->idempotent);
+    assert_int_equal(t->timeout_s, 3600);
+    assert_int_equal(t->headers.count, 2);
+    assert_str(t->headers.items[0].name, STR("X-Tenant"));
+    assert_str(t->headers.items[0].value, STR("a b"));
+    assert_str(t->headers.items[1].name, STR("Authorization"));
+    assert_str(t->headers.items[1].value, STR("Bearer " SECRET_TEXT));
+    assert_str(t->headers.items[1].file, STR("token.txt"));
+    assert_int_equal(t[1].risk, RISK_DESTRUCTIVE);
+    assert_int_equal(t[1].timeout_s, 1);
+}
+
+static void webhooks(void **state)
+{
+    struct config_kit *f = *state;
+    load_ok(f, STR(HOOK_YAML "  - {url: 'http://b/c', secret_file: hook-secret.txt,\n"
+                             "     events: [interaction.resolved]}\n"));
+    assert_int_equal(f->config.webhooks.count, 2);
+    const struct config_webhook *h = f->config.webhooks.items;
+    assert_int_equal(h[0].line, 2);
+    assert_str(h[0].url, STR("https://example.org/hook"));
+    assert_str(h[0].secret, STR(SECRET_TEXT));
+    assert_int_equal(h[0].events, EVENT_OPENED | EVENT_RESOLVED);
+    assert_int_equal(h[1].events, EVENT_RESOLVED);
+}
+
+static void empty_lists(void **state)
+{
+    struct config_kit *f = *state;
+    static const char *const rows[] = {"tools: []\nwebhooks: []\n", "tools:\nwebhooks: ~\n"};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        load_ok(f, str_c(rows[i]));
+        assert_int_equal(f->config.http_tools.count, 0);
+        assert_int_equal(f->config.webhooks.count, 0);
+    }
+}
+
+/* YAML on the left, JSON on the right. */
+static void schemas(void **state)
+{
+    struct config_kit *f = *state;
+    static const struct {
+        const char *yaml, *json;
+    } rows[] = {
+        {"{}", "{}"},
+        {"{type: object, required: [a, \"b\"]}",
+         "{\"type\":\"object\",\"required\":[\"a\",\"b\"]}"},
+        {"{a: true, b: false, c: null, d: ~, e: }",
+         "{\"a\":true,\"b\":false,\"c\":null,\"d\":null,\"e\":null}"},
+        {"{a: 'true', b: \"null\", c: '', d: \"1\", e: !!str 1}",
+         "{\"a\":\"true\",\"b\":\"null\",\"c\":\"\",\"d\":\"1\",\"e\":\"1\"}"},
+        {"{a: 1, b: -0.50, c: 1e+3, d: 12345678901234567890123}",
+         "{\"a\":1,\"b\":-0.50,\"c\":1e+3,\"d\":12345678901234567890123}"},
+        {"{a: True, b: 01, c: 0x1F, d: .5, e: +1, f: yes, g: 1_000, h: -, i: 1 2}",
+         "{\"a\":\"True\",\"b\":\"01\",\"c\":\"0x1F\",\"d\":\".5\",\"e\":\"+1\",\"f\":\"yes\","
+         "\"g\":\"1_000\",\"h\":\"-\",\"i\":\"1 2\"}"},
+        {"{\"1\": a, true: b, null: c, '': d}",
+         "{\"1\":\"a\",\"true\":\"b\",\"null\":\"c\",\"\":\"d\"}"},
+        {"{a: \"\\x01\\t\\n\\\"\\\\\\u2028\\x7F 数\"}",
+         "{\"a\":\"\\u0001\\t\\n\\\"\\\\\\u2028\x7F 数\"}"},
+        {"{a: [[], {}, [1, [2]]]}", "{\"a\":[[],{},[1,[2]]]}"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        str yaml = arena_printf(&f->arena,
+                                "tools: [{http: {name: a, url: 'http://a', effect: read, schema: "
+                                "%s}}]\n",
+                                rows[i].yaml);
+        load_ok(f, yaml);
+        assert_str(f->config.http_tools.items[0].schema->raw, str_c(rows[i].json));
+        config_kit_reads_back(f);
+        assert_str(f->config.http_tools.items[0].schema->raw, str_c(rows[i].json));
+    }
+}
+
+/* One field of a tool that is otherwise right; NULL = taken. */
+static void values(void **state)
+{
+    struct config_kit *f = *state;
+    static const struct {
+        const char *name, *url, *schema, *effect, *more, *refused;
+    } rows[] = {
+        {"a", "http://a", "{}", "read", "", NULL},
+        {"A-b_9", "https://a.b:1/c/d?e=f%20g", "{}", "write", "", NULL},
+        {"", "http://a", "{}", "read", "",
+         "fermata.yaml:1: \"tools[0].http.name\" is missing; write up to 64 letters"},
+        {"a b", "http://a", "{}", "read", "",
+         "fermata.yaml:1: tools[0].http.name: \"a b\" is no name for a tool; write up to 64 "
+         "letters, digits, _ and -"},
+        {"a.b", "http://a", "{}", "read", "", "is no name for a tool"},
+        {"数", "http://a", "{}", "read", "", "is no name for a tool"},
+        {"ask_user", "http://a", "{}", "read", "", "\"ask_user\" is the name of a built-in tool"},
+        {"submit_plan", "http://a", "{}", "read", "", "is the name of a built-in tool"},
+        {"show_card", "http://a", "{}", "read", "", "is the name of a built-in tool"},
+        {"calendar_share", "http://a", "{}", "read", "", "is the name of a built-in tool"},
+        {"user_resolve", "http://a", "{}", "read", "", "is the name of a built-in tool"},
+        {"calendar", "http://a", "{}", "read", "", "is the name of a built-in tool"},
+        {"[a]", "http://a", "{}", "read", "", "\"tools[0].http.name\" takes one value"},
+        {"\"\\x01\"", "http://a", "{}", "read", "", "cannot be printed"},
+        {"a", "", "{}", "read", "", "\"tools[0].http.url\" is missing; write a URL such as"},
+        {"a", "ftp://a", "{}", "read", "",
+         "tools[0].http.url: \"ftp://a\" does not begin with http:// or https://; write"},
+        {"a", "http://", "{}", "read", "", "has no host"},
+        {"a", "http://a b", "{}", "read", "", "has characters that must be escaped"},
+        {"a", "http://数", "{}", "read", "", "has characters that must be escaped"},
+        {"a", "'http://a#b'", "{}", "read", "", "has a fragment"},
+        {"a", "http://a:0/", "{}", "read", "", "has port 0"},
+        {"a", "http://a:65536", "{}", "read", "", "port"},
+        {"a", "http://u:TOPSECRET@a/", "{}", "read", "", "\"(hidden)\" has a user name in it"},
+        {"a", "http://a", "", "read", "",
+         "\"tools[0].http.schema\" is missing; write a JSON Schema"},
+        {"a", "http://a", "[]", "read", "",
+         "\"tools[0].http.schema\" takes a map; write a JSON Schema"},
+        {"a", "http://a", "x", "read", "", "takes a map"},
+        {"a", "http://a", "{}", "", "", "\"tools[0].http.effect\" is missing; write read or write"},
+        {"a", "http://a", "{}", "delete", "",
+         "tools[0].http.effect: \"delete\" is no effect; write read or write"},
+        {"a", "http://a", "{}", "{}", "",
+         "\"tools[0].http.effect\" takes one value; write read or write"},
+        {"a", "http://a", "{}", "read", "idempotent: yes",
+         "tools[0].http.idempotent: \"yes\" is neither; write true or false"},
+        {"a", "http://a", "{}", "write", "risk: high",
+         "tools[0].http.risk: \"high\" is no risk; write write, external or destructive"},
+        {"a", "http://a", "{}", "write", "risk: external", NULL},
+        {"a", "http://a", "{}", "read", "risk: external",
+         "\"tools[0].http.risk\" is said of a tool that only reads; leave it out"},
+        {"a", "http://a", "{}", "read", "risk: write", "is said of a tool that only reads"},
+        {"a", "http://a", "{}", "read", "timeout_s: 0",
+         "tools[0].http.timeout_s: \"0\" is not from 1 to 3600; write a whole number"},
+        {"a", "http://a", "{}", "read", "timeout_s: 3601", "is not from 1 to 3600"},
+        {"a", "http://a", "{}", "read", "timeout_s: 1.5", "is not from 1 to 3600"},
+        {"a", "http://a", "{}", "read", "description: [a]",
+         "\"tools[0].http.description\" takes one value"},
+        {"a", "http://a", "{}", "read", "efect: write",
+         "fermata.yaml:1: \"tools[0].http.efect\" is an unknown key; did you mean \"effect\"?"},
+        {"a", "http://a", "{}", "read", "nothing_like_it: 1",
+         "docs/CONFIGURATION.md lists the known ones"},
+        {"a", "http://a", "{}", "read", "headers: [a]",
+         "\"tools[0].http.headers\" takes a map; write a map such as"},
+        {"a", "http://a", "{}", "read", "headers: {a b: c}",
+         "tools[0].http.headers: \"a b\" is no name of a header"},
+        {"a", "http://a", "{}", "read", "headers: {'': c}", "\"\" is no name of a header"},
+        {"a", "http://a", "{}", "read", "headers: {'X:': c}", "is no name of a header"},
+        {"a", "http://a", "{}", "read", "headers: {content-length: 5}",
+         "\"content-length\" is a header that Fermata sets itself"},
+        {"a", "http://a", "{}", "read", "headers: {Idempotency-Key_file: token.txt}",
+         "is a header that Fermata sets itself"},
+        {"a", "http://a", "{}", "read", "headers: {A: }", "\"A\" has no value"},
+        {"a", "http://a", "{}", "read", "headers: {A: [b]}", "\"A\" takes one value"},
+        {"a", "http://a", "{}", "read", "headers: {A: 'TOPSECRET '}",
+         "\"A\" has a value with spaces around it"},
+        {"a", "http://a", "{}", "read", "headers: {A: \"TOPSECRET\\nB: c\"}",
+         "\"A\" has a value with characters that do not fit"},
+        {"a", "http://a", "{}", "read", "headers: {A: TOPSECRÉT}",
+         "characters that do not fit in a header"},
+        {"a", "http://a", "{}", "read", "headers: {A: b, a: c}", "\"a\" is given twice"},
+        {"a", "http://a", "{}", "read", "headers: {A: b, A_file: token.txt}",
+         "\"A\" is given twice"},
+        {"a", "http://a", "{}", "read", "headers: {A_file: none.txt}",
+         "tools[0].http.headers: none.txt: cannot be read"},
+        {"a", "http://a", "{}", "read", "headers: {A_file: \"a\\tb\"}",
+         "\"A_file\" names a file with a path that"},
+        {"a", "http://a", "{}", "read", "headers: {_file: b}", NULL},
+    };
+    config_kit_put("token.txt", STR("Bearer " SECRET_TEXT));
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        str yaml =
+            arena_printf(&f->arena,
+                         "tools: [{http: {name: %s, url: %s, schema: %s, effect: %s, %s}}]\n",
+                         rows[i].name, rows[i].url, rows[i].schema, rows[i].effect, rows[i].more);
+        config_kit_put("fermata.yaml", yaml);
+        enum err e = config_kit_load(f, NULL, NULL);
+        if (!rows[i].refused) {
+            config_kit_ok(f, e);
+            continue;
+        }
+        if (e != ERR_CONFIG) fail_msg("taken: %s", yaml.p);
+        assert_part(f->fault.text, rows[i].refused);
+        assert_true(strncmp(f->fault.field, "tools[0].http.", 14) == 0);
+        assert_null(strstr(f->fault.text, "TOPSECR"));
+    }
+}
+
+static void refused_lists(void **state)
+{
+    struct config_kit *f = *state;
+    static const struct {
+        const char *yaml, *refused;
+    } rows[] = {
+        {"tools: {http: {}}\n", "fermata.yaml:1: \"tools\" takes a list; begin each item with -"},
+        {"webhooks: x\n", "\"webhooks\" takes a list"},
+        {"tools:\n  - place_order\n",
+         "fermata.yaml:2: \"tools[0]\" takes one key; write http: {...}"},
+        {"tools:\n  - htp: {}\n", "\"tools[0]\" takes one key; write http: {...}"},
+        {"tools:\n  - {http: {}, x: 1}\n", "\"tools[0]\" takes one key"},
+        {"tools:\n  - {}\n", "\"tools[0]\" takes one key"},
+        {"tools:\n  - http: x\n", "\"tools[0].http\" has keys of its own"},
+        {"tools:\n  - http:\n", "\"tools[0].http\" has keys of its own"},
+        {TOOL_YAML "  - http: {name: place_order, url: 'http://b', schema: {}, effect: read}\n",
+         "fermata.yaml:7: \"tools[1].http.name\" is the name of a tool above"},
+        {TOOL_YAML "  - http: {name: b, url: 'http://b', schema: {}}\n",
+         "fermata.yaml:7: \"tools[1].http.effect\" is missing"},
+        {"webhooks:\n  - x\n", "\"webhooks[0]\" has keys of its own"},
+        {"webhooks:\n  - {}\n", "\"webhooks[0].url\" is missing"},
+        {"webhooks:\n  - url: https://a\n",
+         "fermata.yaml:2: \"webhooks[0].secret_file\" is missing; write a path"},
+        {"webhooks:\n  - {url: 'https://a', secret_fil: x}\n",
+         "\"webhooks[0].secret_fil\" is an unknown key; did you mean \"secret_file\"?"},
+        {HOOK_YAML "    events: [interaction.opend]\n",
+         "fermata.yaml:4: webhooks[0].events: \"interaction.opend\" is no event; write "
+         "interaction.opened"},
+        {HOOK_YAML "    events: [interaction.opened, interaction.opened]\n", "is given twice"},
+        {HOOK_YAML "    events: []\n", "\"webhooks[0].events\" takes a list"},
+        {HOOK_YAML "    events: interaction.opened\n", "\"webhooks[0].events\" takes a list"},
+        {HOOK_YAML "    events: [[a]]\n", "is no event"},
+        {HOOK_YAML "  - {url: 'https://example.org/hook', secret_file: hook-secret.txt}\n",
+         "fermata.yaml:4: \"webhooks[1].url\" is the address of a webhook above"},
+        {"webhooks:\n  - {url: 'https://a', secret_file: none.txt}\n",
+         "fermata.yaml:2: webhooks[0].secret_file: none.txt: cannot be read"},
+        {"webhooks:\n  - {url: 'https://a', secret_file: key}\n",
+         "webhooks[0].secret_file: the key in key is shorter than 16 characters"},
+        {"webhooks:\n  - {url: 'https://a', secret_file: token.txt}\n",
+         "the key in token.txt has spaces"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        config_kit_put("hook-secret.txt", STR(SECRET_TEXT));
+        config_kit_put("token.txt", STR("Bearer " SECRET_TEXT));
+        config_kit_put("key", STR("0123456789abcde"));
+        config_kit_put("fermata.yaml", str_c(rows[i].yaml));
+        f->config.http_tools.count = 77;
+        if (config_kit_load(f, NULL, NULL) != ERR_CONFIG) fail_msg("taken: %s", rows[i].yaml);
+        assert_part(f->fault.text, rows[i].refused);
+        assert_null(strstr(f->fault.text, "TOPSECRET"));
+        assert_int_equal(f->config.http_tools.count, 77);
+    }
+}
+
+/* Each of these is taken at its edge and refused one further. */
+
+static void many_tools(struct buf *out, size_t count)
+{
+    buf_append(out, STR("tools:\n"));
+    for (size_t i = 0; i < count; i++)
+        buf_printf(out, "- http: {name: t%zu, url: 'http://a', schema: {}, effect: read}\n", i);
+}
+
+static void with_name(struct buf *out, size_t len)
+{
+    buf_append(out, STR("tools: [{http: {url: 'http://a', schema: {}, effect: read, name: "));
+    while (len--) buf_char(out, 'n');
+    buf_append(out, STR("}}]\n"));
+}
+
+static void with_key(struct buf *out, size_t len)
+{
+    buf_append(out, STR("tools: [{http: {url: 'http://a', name: a, effect: read, schema: {\""));
+    while (len--) buf_append(out, STR("\\x01"));
+    buf_append(out, STR("\": 1}}}]\n"));
+}
+
+static void with_schema(struct buf *out, size_t len)
+{
+    buf_append(out, STR("tools: [{http: {url: 'http://a', name: a, effect: read, schema: {a: "));
+    for (size_t i = strlen("{\"a\":\"\"}"); i < len; i++) buf_char(out, 's');
+    buf_append(out, STR("}}}]\n"));
+}
+
+static void with_description(struct buf *out, size_t len)
+{
+    buf_append(out, STR("tools: [{http: {url: 'http://a', name: a, effect: read, schema: {}, "
+                        "description: "));
+    while (len--) buf_char(out, 'd');
+    buf_append(out, STR("}}]\n"));
+}
+
+static void with_header(struct buf *out, size_t len)
+{
+    buf_append(out, STR("tools: [{http: {url: 'http://a', name: a, effect: read, schema: {}, "
+                        "headers: {A: "));
+    while (len--) buf_char(out, 'h');
+    buf_append(out, STR("}}}]\n"));
+}
+
+static void with_header_name(struct buf *out, size_t len)
+{
+    buf_append(out, STR("tools: [{http: {url: 'http://a', name: a, effect: read, schema: {}, "
+                        "headers: {"));
+    while (len--) buf_char(out, 'h');
+    buf_append(out, STR(": x}}}]\n"));
+}
+
+static void with_url(struct buf *out, size_t len)
+{
+    buf_append(out, STR("webhooks: [{secret_file: hook-secret.txt, url: 'http://a/"));
+    for (size_t i = strlen("http://a/"); i < len; i++) buf_char(out, 'u');
+    buf_append(out, STR("'}]\n"));
+}
+
+static void many_headers(struct buf *out, size_t count)
+{
+    buf_append(out, STR("tools: [{http: {url: 'http://a', name: a, effect: read, schema: {}, "
+                        "headers: {"));
+    for (size_t i = 0; i < count; i++) buf_printf(out, "H%zu: x, ", i);
+    buf_append(out, STR("}}}]\n"));
+}
+
+static void edges(void **state)
+{
+    struct config_kit *f = *state;
+    static const struct {
+        void (*make)(struct buf *, size_t);
+        size_t allowed;
+        const char *refused;
+    } rows[] = {
+        {many_tools, CONFIG_LIST_MAX, "\"tools\" has more than 100 items"},
+        {many_headers, CONFIG_LIST_MAX, "has more than 100 items"},
+        {with_name, TOOL_NAME_BYTES_MAX, "is no name for a tool"},
+        {with_key, CONFIG_SCHEMA_KEY_BYTES_MAX, "is a name longer than 128 bytes"},
+        {with_schema, CONFIG_SCHEMA_BYTES_MAX, "is larger than 64 KiB as JSON"},
+        {with_description, CONFIG_PROSE_BYTES_MAX, "is too long"},
+        {with_header, CONFIG_HEADER_BYTES_MAX, "has a value longer than 8 KiB"},
+        {with_header_name, CONFIG_HEADER_NAME_BYTES_MAX, "is longer than 64 bytes"},
+        {with_url, CONFIG_TEXT_BYTES_MAX, "is too long"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (size_t over = 0; over < 2; over++) {
+            AUTO(buf_done) struct buf yaml;
+            buf_init(&yaml, YAML_BYTES_MAX);
+            rows[i].make(&yaml, rows[i].allowed + over);
+            if (!over) {
+                load_ok(f, buf_str(&yaml));
+                const struct config_http_tools *made = &f->config.http_tools;
+                bool hidden = made->count && made->items[0].headers.count;
+                if (!hidden) config_kit_reads_back(f);
+                continue;
+            }
+            config_kit_put("fermata.yaml", buf_str(&yaml));
+            if (config_kit_load(f, NULL, NULL) != ERR_CONFIG) fail_msg("row %zu was taken", i);
+            assert_part(f->fault.text, rows[i].refused);
+        }
+    char token[CONFIG_HEADER_BYTES_MAX + 3];
+    memset(token, 't', sizeof token);
+    memcpy(token + CONFIG_HEADER_BYTES_MAX, "\r\n", 2);
+    config_kit_put("token.txt", (str){token, CONFIG_HEADER_BYTES_MAX + 2});
+    config_kit_put("fermata.yaml", STR(TOOL_YAML "      headers: {A_file: token.txt}\n"));
+    config_kit_ok(f, config_kit_load(f, NULL, NULL));
+    config_kit_put("token.txt", (str){token, sizeof token});
+    assert_int_equal(config_kit_load(f, NULL, NULL), ERR_CONFIG);
+    assert_part(f->fault.text, "token.txt: larger than 8194 bytes");
+}
+
+/* What `fermata check` shows: everything but secrets, and it can be read back. */
+static void printed(void **state)
+{
+    struct config_kit *f = *state;
+    load_ok(f,
+            STR(TOOL_YAML "      description: \"a\\nb\"\n"
+                          "      headers: {X-Key: " SECRET_TEXT ", Authorization_file: token.txt}\n"
+                          "  - http: {name: look, url: 'http://b', schema: {a: [1, '1']},"
+                          " effect: read}\n" HOOK_YAML));
+    AUTO(buf_done) struct buf out;
+    config_kit_print(f, &out);
+    assert_null(strstr(out.p, "TOPSECRET"));
+    assert_part(out.p,
+                "tools:\n"
+                "  - http:  # fermata.yaml:2\n"
+                "      name: place_order  # fermata.yaml:2\n"
+                "      url: \"http://127.0.0.1:9000/order?a=1\"  # fermata.yaml:2\n"
+                "      description: \"a\\nb\"  # fermata.yaml:2\n"
+                "      schema: {\"type\": \"object\"}  # fermata.yaml:2\n"
+                "      effect: write  # fermata.yaml:2\n"
+                "      idempotent: false  # fermata.yaml:2\n"
+                "      risk: write  # fermata.yaml:2\n"
+                "      timeout_s: 60  # fermata.yaml:2\n"
+                "      headers:  # fermata.yaml:2\n"
+                "        # X-Key: (hidden)  # fermata.yaml:2\n"
+                "        Authorization_file: token.txt  # fermata.yaml:2\n"
+                "  - http:  # fermata.yaml:9\n"
+                "      name: look  # fermata.yaml:9\n"
+                "      url: http://b  # fermata.yaml:9\n"
+                "      description: \"\"  # fermata.yaml:9\n"
+                "      schema: {\"a\": [1, \"1\"]}  # fermata.yaml:9\n"
+                "      effect: read  # fermata.yaml:9\n"
+                "      idempotent: false  # fermata.yaml:9\n"
+                "      timeout_s: 60  # fermata.yaml:9\n"
+                "      headers: {}  # fermata.yaml:9\n"
+                "webhooks:\n"
+                "  - url: https://example.org/hook  # fermata.yaml:11\n"
+                "    secret_file: hook-secret.txt  # fermata.yaml:11\n"
+                "    events: [interaction.opened, interaction.resolved]  # fermata.yaml:11\n");
+    config_kit_reads_back(f);
+    const struct config_http_tool *t = f->config.http_tools.items;
+    assert_int_equal(t[0].headers.count, 1); /* the hidden one is gone, the file was read again */
+    assert_str(t[0].headers.items[0].value, STR("Bearer " SECRET_TEXT));
+    assert_str(t[1].schema->raw, STR("{\"a\":[1,\"1\"]}"));
+}
+
+/* The examples of docs/CONFIGURATION.md work. */
+static void examples(void **state)
+{
+    struct config_kit *f = *state;
+    AUTO(buf_done) struct buf page;
+    AUTO(buf_done) struct buf yaml;
+    buf_init(&page, 64 * 1024);
+    buf_init(&yaml, 64 * 1024);
+    record_markdown(&page);
+    size_t blocks = 0;
+    for (str rest = buf_str(&page);; blocks++) {
+        ptrdiff_t at = str_find(rest, STR("```yaml\n"));
+        if (at < 0) break;
+        rest = str_drop(rest, (size_t)at + strlen("```yaml\n"));
+        str block = {rest.p, (size_t)str_find(rest, STR("```"))};
+        buf_append(&yaml, block);
+    }
+    assert_int_equal(blocks, 2);
+    load_ok(f, buf_str(&yaml));
+    assert_int_equal(f->config.http_tools.count, 1);
+    assert_int_equal(f->config.http_tools.items[0].risk, RISK_EXTERNAL);
+    assert_int_equal(f->config.webhooks.count, 1);
+    assert_int_equal(f->config.webhooks.items[0].events, EVENT_OPENED);
+}
+
+int test_record(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, config_kit_setup, config_kit_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(tools),         CASE(webhooks), CASE(empty_lists), CASE(schemas),  CASE(values),
+        CASE(refused_lists), CASE(edges),    CASE(printed),     CASE(examples),
+    };
+#undef CASE
+    return cmocka_run_group_tests_name("app/record", tests, NULL, NULL);
+}

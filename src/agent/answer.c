@@ -91,7 +91,7 @@ static str joined(struct arena *arena, str a, str b, str c)
 
 static str in_words(const struct interaction *interaction, str english, str chinese)
 {
-    return str_starts(interaction->locale, STR("zh")) ? chinese : english;
+    return locale_is_chinese(interaction->locale) ? chinese : english;
 }
 
 static str skipped(const struct interaction *interaction)
@@ -274,7 +274,7 @@ static const struct json *field_named(const struct json *fields, str name)
 static enum err refuse_value(const struct reading *r, str name, const char *why)
 {
     char path[PATH_BYTES];
-    snprintf(path, sizeof path, "fields.%.*s", STR_ARG(name));
+    path_join("fields", name, path);
     return refuse(r, path, why);
 }
 
@@ -378,13 +378,16 @@ static enum err check_binding(const struct reading *r)
                        "this answers another call than the one that waits; load it again");
 }
 
-/* An empty comment says nothing, but only `respond` has to say something. */
+/* The model gets the comment where nothing runs; beside an approval it is a note for people, kept
+ * with the answer. Only `respond` has to say something. */
 static enum err take_comment(const struct reading *r, struct resolution *resolution)
 {
     const struct json *comment = member(r, "comment");
     if (comment && comment->type != JSON_STRING) return refuse(r, "comment", "must be a string");
+    bool responds = resolution->decision == DECISION_RESPOND;
+    if (!responds && resolution->decision != DECISION_REJECT) return OK;
     resolution->text = text_trim(json_text(comment));
-    if (resolution->decision == DECISION_RESPOND && !resolution->text.len)
+    if (responds && !resolution->text.len)
         return refuse(r, "comment", "is what the model gets instead of a result; say something");
     return OK;
 }
@@ -429,7 +432,7 @@ static enum err take_match(const struct reading *r, const struct json *match,
         const struct json *arg = json_get(args, wanted->key);
         if (arg && value_identical(wanted, arg)) continue;
         char path[PATH_BYTES];
-        snprintf(path, sizeof path, "always.match.%.*s", STR_ARG(wanted->key));
+        path_join("always.match", wanted->key, path);
         return refuse(r, path,
                       arg ? "has another value in this call" : "is no argument of this call");
     }
@@ -568,8 +571,8 @@ void answer_plain(struct arena *arena, const struct interaction *interaction, st
     } else if (interaction->type == INTERACTION_CONFIRM) {
         resolution.decision = DECISION_REJECT;
         resolution.text = text;
-        resolution.answer = quoted_in(arena, STR("{\"decision\":\"reject\",\"comment\":"), text,
-                                      STR("}"));
+        resolution.answer =
+            quoted_in(arena, STR("{\"decision\":\"reject\",\"comment\":"), text, STR("}"));
     } else {
         resolution.decision = DECISION_CONTINUE;
         resolution.answer = STR("{\"decision\":\"continue\"}");

@@ -32,10 +32,10 @@ const struct graph_tool tool_ask_user = {
                 "or irreversible effects are at stake. Never ask for plain confirmation of a call: "
                 "the server does that itself. Ask one thing at a time, and offer choices where you "
                 "can."),
-            STR("向用户提问并等待，回答就是本工具的结果。适用于：有多种可行做法，要由用户选择；缺少只有"
-                "用户才知道的信息；命令失败，需要有人决定下一步；涉及花钱或不可撤销的后果。不要用它"
-                "请求普通确认：需要批准的操作由服务器自己询问。一次只问一件事，能列出选项时请列出"
-                "选项。"),
+            STR("向用户提问并等待，回答就是本工具的结果。适用于：有多种可行做法，要由用户选择"
+                "；缺少只有用户才知道的信息；命令失败，需要有人决定下一步；涉及花钱或不可撤销"
+                "的后果。不要用它请求普通确认：需要批准的操作由服务器自己询问。一次只问一件事"
+                "，能列出选项时请列出选项。"),
         },
     .schema =
         STR("{\"type\":\"object\",\"properties\":{"
@@ -54,7 +54,7 @@ const struct graph_tool tool_ask_user = {
             "\"fields\":{\"type\":\"array\",\"maxItems\":50,"
             "\"description\":\"A form, for several facts at once\","
             "\"items\":{\"type\":\"object\",\"properties\":{"
-            "\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,"
+            "\"name\":{\"type\":\"string\",\"minLength\":1,"
             "\"description\":\"Key of the value in the answer\"},"
             "\"label\":{\"type\":\"string\",\"description\":\"What the person sees\"},"
             "\"type\":{\"type\":\"string\","
@@ -75,9 +75,9 @@ const struct graph_tool tool_submit_plan = {
                 "sees it and approves, edits or rejects it; the result says which. Each step says "
                 "what is to be done and, in done_when, how one can tell that it is done. A task of "
                 "one or two calls needs no plan."),
-            STR("在执行由多个相互依赖的步骤组成的任务之前提交计划。用户会看到计划，并批准、修改或拒绝，结果"
-                "会说明是哪一种。每一步写明要做什么，并在 done_when 中写明怎样算完成。一两次调用就能"
-                "完成的任务不需要计划。"),
+            STR("在执行由多个相互依赖的步骤组成的任务之前提交计划。用户会看到计划，并批准、修"
+                "改或拒绝，结果会说明是哪一种。每一步写明要做什么，并在 done_when 中写明怎样"
+                "算完成。一两次调用就能完成的任务不需要计划。"),
         },
     .schema = STR("{\"type\":\"object\",\"properties\":{"
                   "\"steps\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":100,"
@@ -99,15 +99,10 @@ struct place {
     struct fault *reterr;
 };
 
-static void member_path(const struct place *place, const char *name, char out[static PATH_BYTES])
-{
-    snprintf(out, PATH_BYTES, "%s%s%s", place->path, place->path[0] ? "." : "", name);
-}
-
 static enum err refuse(const struct place *place, const char *name, const char *why)
 {
     char path[PATH_BYTES];
-    member_path(place, name, path);
+    path_join(place->path, str_c(name), path);
     return fault_field(place->reterr, ERR_INVALID_FIELD, path, "%s %s", path, why);
 }
 
@@ -141,7 +136,7 @@ static enum err take_words(const struct place *place, const char *name, size_t b
                            str *ret_text)
 {
     char path[PATH_BYTES];
-    member_path(place, name, path);
+    path_join(place->path, str_c(name), path);
     const struct json *value = json_get(place->object, str_c(name));
     return check_words(value, path, bytes_max, ret_text, place->reterr);
 }
@@ -153,7 +148,7 @@ static enum err take_text(const struct place *place, const char *name, str *ret_
     const struct json *value = json_get(place->object, str_c(name));
     *ret_text = STR_EMPTY;
     if (!value) return OK;
-    member_path(place, name, path);
+    path_join(place->path, str_c(name), path);
     return check_text(value, path, ASK_TEXT_BYTES_MAX, ret_text, place->reterr);
 }
 
@@ -174,7 +169,7 @@ static enum err take_list(const struct place *place, const char *name, uint32_t 
     if (list && list->type != JSON_ARRAY) return refuse(place, name, "must be a list");
     if (list && list->count > count_max) {
         char path[PATH_BYTES];
-        member_path(place, name, path);
+        path_join(place->path, str_c(name), path);
         return fault_field(place->reterr, ERR_INVALID_FIELD, path, "%s may have %u items", path,
                            count_max);
     }
@@ -276,7 +271,7 @@ static enum err take_name(const struct place *field, struct seen *seen, str *ret
 {
     str name = STR_EMPTY;
     char path[PATH_BYTES];
-    member_path(field, "name", path);
+    path_join(field->path, STR("name"), path);
     enum err e = take_words(field, "name", ASK_NAME_BYTES_MAX, &name);
     if (e) return e;
     for (size_t i = 0; i < name.len; i++)
@@ -290,9 +285,8 @@ static enum err take_name(const struct place *field, struct seen *seen, str *ret
 
 static enum err write_field(struct json_writer *w, const struct place *field, struct seen *seen)
 {
-    static const char *const members[] = {"name",     "label",   "type",
-                                          "required", "choices", "description",
-                                          NULL};
+    static const char *const members[] = {"name",    "label",       "type", "required",
+                                          "choices", "description", NULL};
     str name = STR_EMPTY, label = STR_EMPTY, type = STR_EMPTY, description = STR_EMPTY;
     bool required = false;
     if (field->object->type != JSON_OBJECT)
@@ -375,8 +369,7 @@ static enum err parse_question(struct arena *arena, const struct place *args,
         e = take_written(arena, args, "choices", ASK_CHOICES_MAX, write_choices,
                          &interaction->choices);
     if (!e)
-        e = take_written(arena, args, "fields", ASK_FIELDS_MAX, write_fields,
-                         &interaction->fields);
+        e = take_written(arena, args, "fields", ASK_FIELDS_MAX, write_fields, &interaction->fields);
     if (!e) e = take_bool(args, "allow_freeform", true, &interaction->allow_freeform);
     if (!e) e = take_bool(args, "multi", false, &interaction->multi);
     if (e) return e;

@@ -112,7 +112,8 @@ struct outcome {
     size_t opened_count;
     struct interaction *settled; /* whose rows are open until now */
     size_t settled_count;
-    str superseded; /* call whose approval has lapsed: its resolved confirm is superseded; empty */
+    str *superseded; /* calls whose approval has lapsed: their resolved confirms are superseded */
+    size_t superseded_count;
     struct grant *grants;
     size_t grant_count;
     struct audit_entry *audit;

@@ -43,6 +43,18 @@ str text_trim(str text)
     return text;
 }
 
+void path_join(const char *path, str name, char out[static PATH_BYTES])
+{
+    size_t len = (size_t)snprintf(out, PATH_BYTES, "%s%s", path, path[0] ? "." : "");
+    assert(len < PATH_BYTES);
+    size_t room = PATH_BYTES - 1 - len;
+    if (name.len > room) {
+        name.len = room;
+        while (name.len && ((unsigned char)name.p[name.len] & 0xc0) == 0x80) name.len--;
+    }
+    snprintf(out + len, PATH_BYTES - len, "%.*s", STR_ARG(name));
+}
+
 enum err refuse_unknown(const struct json *object, const char *path, const char *const *names,
                         struct fault *reterr)
 {
@@ -51,7 +63,7 @@ enum err refuse_unknown(const struct json *object, const char *path, const char 
         while (names[i] && !str_eq(member->key, str_c(names[i]))) i++;
         if (names[i]) continue;
         char at[PATH_BYTES];
-        snprintf(at, sizeof at, "%s%s%.*s", path, path[0] ? "." : "", STR_ARG(member->key));
+        path_join(path, member->key, at);
         return fault_field(reterr, ERR_INVALID_FIELD, at, "nothing of this name is known here");
     }
     return OK;
@@ -175,10 +187,10 @@ void interaction_write(struct json_writer *w, const struct interaction *interact
 static size_t bytes_max(const struct interaction *interaction)
 {
     const struct interaction *i = interaction;
-    size_t raw = i->choices.len + i->fields.len + i->args_schema.len + i->metadata.len +
-                 i->answer.len;
-    size_t text = i->display_text.len + i->question.len + i->args.len + i->summary.len +
-                  i->text.len;
+    size_t raw =
+        i->choices.len + i->fields.len + i->args_schema.len + i->metadata.len + i->answer.len;
+    size_t text =
+        i->display_text.len + i->question.len + i->args.len + i->summary.len + i->text.len;
     return FACT_FRAME_BYTES_MAX + raw + ESCAPE_BYTES_MAX * text;
 }
 

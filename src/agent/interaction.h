@@ -58,7 +58,7 @@ enum decision { DECISIONS(DECISION_ENUM) DECISION_COUNT };
 struct resolution {
     str interaction_id;
     enum decision decision;
-    str text;   /* for the model: the answer, or the person's comment; may be empty */
+    str text;   /* for the model: the answer, or why nothing runs; may be empty */
     str args;   /* of an edit: the new arguments, a JSON object on one line */
     str answer; /* the accepted body without its binding, JSON on one line; empty: nobody answered */
     bool always;      /* of an approval */
@@ -78,8 +78,8 @@ enum err answer_parse(struct arena *arena, const struct interaction *interaction
 
 /* A plain message to an open question: the label or number of a choice picks it, other text is the
  * answer, or declines the question (DECISION_SKIP, with the text for the model) if it takes no free
- * text. To a confirm: rejects it with the text
- * as the comment. To connection_lost: continues. Never an approval. Not for uncertain. */
+ * text. To a confirm: rejects it with the text as the comment. To connection_lost: continues. Never
+ * an approval. Not for uncertain. */
 void answer_plain(struct arena *arena, const struct interaction *interaction, str text,
                   struct resolution *ret_resolution);
 

@@ -10,11 +10,14 @@
 
 enum {
     ESCAPE_BYTES_MAX = 6, /* \u0001 */
-    PATH_BYTES = 256,     /* longer than a fault's field: it is cut there, at a character */
+    PATH_BYTES = 128,     /* a fault has room for no more */
 };
 
 /* Without blanks at both ends: ASCII ones, and those that keyboards and documents bring along. */
 str text_trim(str text);
+
+/* "path.name", or "name" if the path is "". A name that is too long is cut at a character. */
+void path_join(const char *path, str name, char out[static PATH_BYTES]);
 
 /* Refuse the first member of `object` that is not one of `names` (NULL behind the last). `path` is
  * what the object is called, "" for the whole. */

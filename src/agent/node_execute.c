@@ -14,6 +14,7 @@
  */
 #include "agent/node.h"
 #include "base/limits.h"
+#include "store/rows.h"
 
 bool call_ready(const struct call *call)
 {
@@ -93,7 +94,9 @@ static void start_call(struct step *step, struct work_call *work)
 static void ask_again(struct step *step, struct work_call *work, const struct tool *tool,
                       const struct judgement *judged, const struct json *args)
 {
-    if (work->call.rule.len) step->out->superseded = work->call.call_id;
+    struct outcome *out = step->out;
+    if (work->call.rule.len)
+        *ROWS_ADD(step->arena, out->superseded, out->superseded_count) = work->call.call_id;
     open_confirm(step, work, tool, judged, args);
 }
 

@@ -167,8 +167,7 @@ static struct judgement judge_rows(struct arena *arena, const struct policy *fil
         return (struct judgement){.verdict = tool->write ? VERDICT_CONFIRM : VERDICT_ALLOW,
                                   .rule = STR("default")};
     return (struct judgement){.verdict = row->verdict,
-                              .rule =
-                                  arena_printf(arena, "%s:%.*s", from, STR_ARG(row->pattern))};
+                              .rule = arena_printf(arena, "%s:%.*s", from, STR_ARG(row->pattern))};
 }
 
 struct judgement policy_judge(struct arena *arena, const struct policy *file,
@@ -182,8 +181,8 @@ struct judgement policy_judge(struct arena *arena, const struct policy *file,
     if (!approver) approver = best_approver(file, tool->name);
     if (approver && approver->role.len) {
         judgement.approver = approver->role;
-        judgement.rule = arena_printf(arena, "%.*s@%.*s", STR_ARG(judgement.rule),
-                                      STR_ARG(approver->role));
+        judgement.rule =
+            arena_printf(arena, "%.*s@%.*s", STR_ARG(judgement.rule), STR_ARG(approver->role));
     }
     for (size_t i = 0; grants && i < grants->count; i++) {
         if (!grant_fits(&grants->rows[i], tool->name, args)) continue;

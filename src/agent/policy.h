@@ -38,8 +38,8 @@ bool pattern_fits(str pattern, str name);
 
 struct judgement {
     enum verdict verdict;
-    str rule;     /* "default", "file:calendar_*", "settings:calendar_write", with "@approver" behind
-                     it if a role answers: what the binding names */
+    str rule;     /* "default", "file:calendar_*", "settings:calendar_write", with "@approver"
+                     behind it if a role answers: what the binding names */
     str approver; /* role; empty: the owner, or nobody is asked */
     str grant_id; /* of the grant that allowed it; empty: none did. The rule is then still the one
                      that asks for an approval */

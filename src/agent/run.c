@@ -236,9 +236,9 @@ static void committed(struct active *active, struct commit *commit)
     else
         bus_facts(runs->options.bus, thread, o->facts, o->fact_count);
     if (o->opened_count || o->settled_count) runs->options.on_news(runs->options.arg);
-    forget_inputs(active, commit);
     for (size_t i = 0; i < o->call_count; i++)
         if (o->calls[i].started) take_off(active, &o->calls[i].call);
+    forget_inputs(active, commit); /* last: the outcome borrows from them */
     bool waits = o->status == RUN_WAITING && !active->again;
     commit_free(commit);
     if (ended || waits) {

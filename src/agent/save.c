@@ -165,7 +165,8 @@ static enum err save_interactions(struct save *save)
         e = interaction_add(save->db, &opened);
         if (!e) e = tell_hooks(save, &opened, true);
     }
-    if (!e && o->superseded.len) e = interaction_supersede(save->db, o->superseded);
+    for (size_t i = 0; !e && i < o->superseded_count; i++)
+        e = interaction_supersede(save->db, save->run->thread, o->superseded[i]);
     return e;
 }
 

@@ -79,7 +79,7 @@ enum {
     DEMO_MESSAGE_CHARS_MAX = 4000,      /* of a message that are searched for words */
     DEMO_REASON_CHARS_MAX = 200,        /* of a sentence that a tool answered with */
     DEMO_TABLE_ROWS_MAX = 20,           /* events in one answer; nobody reads more */
-    DEMO_TEXT_BYTES_MAX = 32 * 1024,    /* one text or call: all its parts are bounded, a table too */
+    DEMO_TEXT_BYTES_MAX = 32 * 1024, /* one text or call: all its parts are bounded, a table too */
 
     /* Configuration and command line. */
     YAML_BYTES_MAX = 1024 * 1024,        /* a configuration file; ours stay under 10 KiB */
@@ -185,12 +185,12 @@ enum {
     CORRECTIONS_MAX = 3,                  /* malformed calls in a row before the run is aborted */
     ASK_CHOICES_MAX = 50,                 /* of a question */
     ASK_FIELDS_MAX = 50,
-    ASK_NAME_BYTES_MAX = 128,               /* of a field */
-    GRANT_MATCH_ARGS_MAX = 32,              /* arguments that a grant looks at */
-    GRANT_MATCH_BYTES_MAX = 16 * 1024,      /* of its pattern */
-    ASK_TEXT_BYTES_MAX = 16 * 1024,         /* a question, a label, a description */
-    ANSWER_BYTES_MAX = 256 * 1024,          /* an answer, with its new arguments */
-    HOOK_BODY_BYTES_MAX = 8 * 1024 * 1024, /* an interaction with its arguments, escaped twice */
+    ASK_NAME_BYTES_MAX = 96,          /* of a field; its path fits into a fault */
+    GRANT_MATCH_ARGS_MAX = 16,        /* arguments that a grant names; looked up at each call */
+    GRANT_MATCH_BYTES_MAX = 4 * 1024, /* nobody reads a longer one; bounds each comparison */
+    ASK_TEXT_BYTES_MAX = 16 * 1024,   /* a question, a label, a description */
+    ANSWER_BYTES_MAX = 256 * 1024,    /* an answer, with its new arguments */
+    HOOK_BODY_BYTES_MAX = 8 * 1024 * 1024,  /* an interaction with its arguments, escaped twice */
     GRANTS_MAX = 1000,                      /* looked at for a run */
     CALLS_SEEN_BYTES_MAX = 4 * 1024 * 1024, /* of results read back for the model, newest first */
     INBOX_LOOK_MAX = 20 * 1000, /* index rows looked at for one page: some milliseconds */

@@ -41,12 +41,12 @@ static const struct rule rules[] = {
           "Chinese works as well. Everything around me is real: the calendar keeps what you approve, "
           "the conversation is stored before you see it, and a question waits through a restart.\n"),
       STR("我是 Fermata 的**演示模型**：只有几条规则，没有智能。说下面的话，可以看到智能体怎样工作：\n\n"
-          "- **帮我约个评审会**：我会问时长，再由您批准日程；\n"
-          "- **帮我做个旅行计划**：我提交计划，您接受后逐步执行；\n"
-          "- **删除日程**：一个会失败的命令，然后问您怎么办；\n"
+          "- **帮我约个评审会**：我会问时长，再由你批准日程；\n"
+          "- **帮我做个旅行计划**：我提交计划，你接受后逐步执行；\n"
+          "- **删除日程**：一个会失败的命令，然后问你怎么办；\n"
           "- **我的日程**：我去查看，列成表格；\n"
           "- **讲个故事**：一段长回答，看看流式输出。\n\n"
-          "英文也可以。除我之外一切都是真的：您批准的日程会保存下来，对话先落盘再展示，问题在重启之后依然等着您。\n")}},
+          "英文也可以。除我之外一切都是真的：你批准的日程会保存下来，对话先落盘再展示，问题在重启之后依然等着你。\n")}},
     {0,
      {{STR("story"), STR("long answer")},
       {STR("故事"), STR("长回答"), STR("长文")}},
@@ -96,7 +96,7 @@ static const struct {
     [ENGLISH] = {STR("You wrote:\n\n> "),
                  STR("\n\nI am only the demo model and cannot say more about it. Say **help** to "
                      "learn what can speak in my place.\n")},
-    [CHINESE] = {STR("您写道：\n\n> "),
+    [CHINESE] = {STR("你写道：\n\n> "),
                  STR("\n\n我只是演示模型，对此说不出更多。说**帮助**可以了解用什么来代替我。\n")},
 };
 /* clang-format on */

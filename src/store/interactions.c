@@ -145,11 +145,12 @@ enum err interaction_settle(struct db *db, const struct interaction *interaction
     return e || db_changes(db) ? e : ERR_BUSY;
 }
 
-enum err interaction_supersede(struct db *db, str id)
+enum err interaction_supersede(struct db *db, int64_t thread, str call_id)
 {
     struct stmt *s = db_prepare(db, "UPDATE interactions SET status=4"
-                                    " WHERE id=?1 AND status=1 AND type=1");
-    stmt_bind_str(s, 1, id);
+                                    " WHERE thread=?1 AND status=1 AND type=1 AND call_id=?2");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_str(s, 2, call_id);
     enum err e = stmt_run(s);
     return e || db_changes(db) ? e : ERR_BUSY;
 }

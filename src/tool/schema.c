@@ -1,52 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON Schema compiled into a tree, and values checked against it.
- *
- * A schema is an object of keywords. keywords[] has a row for each we know, with the function that
- * reads it; a keyword without a row is refused by its name, so nothing is ever checked less strictly
- * than its author thinks. There are no references, so the tree is as deep as the text, and both
- * compiling and checking go down at most SCHEMA_DEPTH_MAX levels.
- *
- *     {"type":"object","properties":{"to":{"type":"array","items":{"format":"email"}}}}
- *
- *     schema ── properties[0] "to" ── schema ── items ── schema: format email
- *       types: object                   types: array
+ * Values checked against a compiled schema, and the words of a refusal.
  *
  * Where we are is a list of places on the stack, from the innermost outwards; it becomes text only
- * in a refusal. Invariants:
+ * in a refusal: args.attendees[2]. Invariants:
  *
- * 1. A compiled schema points into its arena and constant tables only.
- * 2. Members are checked in the order of the value, then missing ones in the order of the schema; so
+ * 1. Members are checked in the order of the value, then missing ones in the order of the schema; so
  *    the same value always gets the same refusal.
- * 3. Deep comparisons share SCHEMA_STEPS_MAX steps, so that no value takes long.
+ * 2. Deep comparisons share SCHEMA_STEPS_MAX steps, so that no value takes long. Everything else
+ *    goes down with the schema, at most SCHEMA_DEPTH_MAX levels.
  *
- * To add a keyword: a field of struct schema, a row in keywords[], its part in check_*, and a row in
- * docs/TOOLS.md. To add an annotation that means nothing to us: a row with skip.
+ * To add a keyword, see schema_parse.c; its check belongs into the check_* of the values it is about.
  */
-#include "tool/schema.h"
+#include "tool/schema_int.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "tool/value.h"
 
-enum type {
-    TYPE_NULL,
-    TYPE_BOOLEAN,
-    TYPE_INTEGER, /* also a number */
-    TYPE_NUMBER,
-    TYPE_STRING,
-    TYPE_ARRAY,
-    TYPE_OBJECT,
-    TYPE_COUNT
-};
-
-static const struct {
-    const char *name;
-    const char *noun; /* for people */
-} types[] = {
+const struct schema_type schema_types[] = {
     [TYPE_NULL] = {"null", "null"},
     [TYPE_BOOLEAN] = {"boolean", "true or false"},
     [TYPE_INTEGER] = {"integer", "an integer"},
@@ -56,7 +30,7 @@ static const struct {
     [TYPE_OBJECT] = {"object", "an object"},
 };
 
-static enum type type_of(const struct json *value)
+enum type schema_type_of(const struct json *value)
 {
     switch (value->type) {
     case JSON_NULL:
@@ -77,46 +51,16 @@ static enum type type_of(const struct json *value)
     return decimal_whole(&number) ? TYPE_INTEGER : TYPE_NUMBER;
 }
 
-struct property {
-    str name;
-    const struct schema *schema; /* NULL: only required */
-    bool required;
-};
+struct property *schema_property(const struct schema *schema, str name)
+{
+    for (size_t i = 0; i < schema->property_count; i++)
+        if (str_eq(schema->properties[i].name, name)) return &schema->properties[i];
+    return NULL;
+}
 
-struct bound {
-    bool given;
-    struct decimal value;
-    str text;
-};
-
-struct schema {
-    unsigned types; /* a bit for each; 0: any */
-    struct property *properties;
-    size_t property_count;
-    bool closed;                     /* no other members */
-    const struct schema *additional; /* what others must be; NULL: anything */
-    const struct schema *items;      /* NULL: anything */
-    const struct json *choices;      /* an array: enum; NULL: none */
-    const struct json *constant;     /* NULL: none */
-    struct bound minimum, maximum, above, below;
-    uint64_t length_min, length_max; /* of a string, in characters */
-    uint64_t items_min, items_max;
-    bool unique;
-    const struct text_format *format; /* NULL: any */
-};
-
-/* ---- where we are, and refusing ---- */
-
-struct place {
-    const struct place *up; /* NULL: the whole */
-    str key;                /* of a member; of the whole its name */
-    size_t index;           /* of an item */
-    bool item;
-};
+/* ---- refusing ---- */
 
 enum { PATH_BYTES_MAX = 120, LIST_BYTES_MAX = 200 };
-
-#define COUNT_MAX 9007199254740992.0 /* what a double counts exactly */
 
 static bool is_plain_key(str key)
 {
@@ -167,8 +111,7 @@ static void path_text(const struct place *place, char out[static PATH_BYTES_MAX 
     snprintf(out, PATH_BYTES_MAX + 4, "%.*s%s", STR_ARG(buf_str(&path)), path.full ? "..." : "");
 }
 
-static PRINTF(3, 4) enum err
-    refuse(struct fault *reterr, const struct place *place, const char *format, ...)
+enum err schema_refuse(struct fault *reterr, const struct place *place, const char *format, ...)
 {
     if (!reterr) return ERR_INVALID_FIELD;
     char path[PATH_BYTES_MAX + 4], text[sizeof reterr->text];
@@ -182,7 +125,7 @@ static PRINTF(3, 4) enum err
 }
 
 /* ", item" or "item"; false when there is no room left, which "..." then says. */
-static bool list_add(struct buf *list, str item)
+bool schema_list_add(struct buf *list, str item)
 {
     if (list->full) return false;
     if (list->len + item.len + 2 > LIST_BYTES_MAX) {
@@ -195,299 +138,9 @@ static bool list_add(struct buf *list, str item)
     return true;
 }
 
-static void list_init(struct buf *list)
+void schema_list_init(struct buf *list)
 {
     buf_init(list, LIST_BYTES_MAX + sizeof ", ...");
-}
-
-/* ---- compiling ---- */
-
-struct compiler {
-    struct arena *arena;
-    struct fault *reterr;
-    unsigned depth;
-    size_t properties; /* of the whole schema */
-};
-
-static enum err compile(struct compiler *c, const struct json *text, const struct place *place,
-                        const struct schema **ret_schema);
-
-/* A copy that does not need the schema's text. */
-static const struct json *keep(struct compiler *c, const struct json *value)
-{
-    char *raw = arena_cstr(c->arena, value->raw);
-    struct json *copy = NULL;
-    value_one_line(raw, value->raw.len); /* it may be shown */
-    enum err e = json_parse(c->arena, (str){raw, value->raw.len}, &copy, NULL);
-    assert(!e); /* it was parsed before */
-    return copy;
-}
-
-/* What a row's function gets: where to write is `field`, a pointer into the schema. */
-struct input {
-    const struct json *value;
-    const struct place *place;
-    struct schema *schema;
-    void *field;
-};
-
-static enum err skip(struct compiler *c, const struct input *in)
-{
-    (void)c, (void)in;
-    return OK;
-}
-
-static enum err read_type_name(struct compiler *c, const struct input *in, const struct json *name)
-{
-    for (unsigned type = 0; type < TYPE_COUNT; type++) {
-        if (!str_eq(json_text(name), str_c(types[type].name))) continue;
-        in->schema->types |= 1U << type;
-        return OK;
-    }
-    return refuse(c->reterr, in->place,
-                  "must be string, number, integer, boolean, object, array or null, or a list of "
-                  "these");
-}
-
-static enum err read_type(struct compiler *c, const struct input *in)
-{
-    if (in->value->type != JSON_ARRAY || !in->value->count) return read_type_name(c, in, in->value);
-    for (const struct json *name = in->value->child; name; name = name->next) {
-        enum err e = read_type_name(c, in, name);
-        if (e) return e;
-    }
-    return OK;
-}
-
-static enum err count_properties(struct compiler *c, const struct input *in, size_t more)
-{
-    c->properties += more;
-    if (c->properties <= SCHEMA_PROPERTIES_MAX) return OK;
-    return refuse(c->reterr, in->place, "makes more than %d properties in the whole schema",
-                  SCHEMA_PROPERTIES_MAX);
-}
-
-static enum err read_properties(struct compiler *c, const struct input *in)
-{
-    if (in->value->type != JSON_OBJECT) return refuse(c->reterr, in->place, "must be an object");
-    enum err e = count_properties(c, in, in->value->count);
-    if (e) return e;
-    struct schema *schema = in->schema;
-    schema->properties = arena_array(c->arena, in->value->count, sizeof *schema->properties);
-    for (const struct json *m = in->value->child; m; m = m->next) {
-        struct place place = {.up = in->place, .key = m->key};
-        struct property *property = &schema->properties[schema->property_count++];
-        property->name = arena_str(c->arena, m->key);
-        e = compile(c, m, &place, &property->schema);
-        if (e) return e;
-    }
-    return OK;
-}
-
-static struct property *find_property(const struct schema *schema, str name)
-{
-    for (size_t i = 0; i < schema->property_count; i++)
-        if (str_eq(schema->properties[i].name, name)) return &schema->properties[i];
-    return NULL;
-}
-
-/* Runs after read_properties. A name that is not a property gets a row without a schema. */
-static enum err read_required(struct compiler *c, const struct input *in)
-{
-    if (in->value->type != JSON_ARRAY)
-        return refuse(c->reterr, in->place, "must be a list of names");
-    struct schema *schema = in->schema;
-    size_t before = schema->property_count;
-    struct property *rows = arena_array(c->arena, before + in->value->count, sizeof *rows);
-    if (before) memcpy(rows, schema->properties, before * sizeof *rows);
-    schema->properties = rows;
-    for (const struct json *name = in->value->child; name; name = name->next) {
-        if (name->type != JSON_STRING)
-            return refuse(c->reterr, in->place, "must be a list of names");
-        struct property *property = find_property(schema, name->text);
-        if (!property) {
-            property = &rows[schema->property_count++];
-            property->name = arena_str(c->arena, name->text);
-        }
-        property->required = true;
-    }
-    return count_properties(c, in, schema->property_count - before);
-}
-
-/* Runs after read_required. */
-static enum err read_additional(struct compiler *c, const struct input *in)
-{
-    struct schema *schema = in->schema;
-    if (in->value->type == JSON_TRUE) return OK;
-    if (in->value->type != JSON_FALSE) return compile(c, in->value, in->place, &schema->additional);
-    schema->closed = true;
-    for (size_t i = 0; i < schema->property_count; i++)
-        if (!schema->properties[i].schema)
-            return refuse(c->reterr, in->place,
-                          "is false and \"%.*s\" is required, but not in properties: nothing could "
-                          "fit",
-                          STR_ARG(schema->properties[i].name));
-    return OK;
-}
-
-static enum err read_items(struct compiler *c, const struct input *in)
-{
-    if (in->value->type == JSON_ARRAY)
-        return refuse(c->reterr, in->place,
-                      "must be one schema for all items; a list of schemas is not supported");
-    return compile(c, in->value, in->place, &in->schema->items);
-}
-
-static enum err read_enum(struct compiler *c, const struct input *in)
-{
-    if (in->value->type != JSON_ARRAY || !in->value->count)
-        return refuse(c->reterr, in->place, "must be a list of at least one value");
-    if (in->value->count > SCHEMA_ENUM_MAX)
-        return refuse(c->reterr, in->place, "has more than %d values", SCHEMA_ENUM_MAX);
-    in->schema->choices = keep(c, in->value);
-    return OK;
-}
-
-static enum err read_const(struct compiler *c, const struct input *in)
-{
-    in->schema->constant = keep(c, in->value);
-    return OK;
-}
-
-static enum err read_bound(struct compiler *c, const struct input *in)
-{
-    if (in->value->type != JSON_NUMBER) return refuse(c->reterr, in->place, "must be a number");
-    struct bound *bound = in->field;
-    bound->given = true;
-    bound->text = arena_str(c->arena, in->value->text);
-    bound->value = decimal_read(bound->text);
-    return OK;
-}
-
-static enum err read_count(struct compiler *c, const struct input *in)
-{
-    double value = -1;
-    uint64_t *count = in->field;
-    if (json_u64(in->value, count) == OK) return OK;
-    if (json_f64(in->value, &value) == OK && type_of(in->value) == TYPE_INTEGER && value >= 0 &&
-        value < COUNT_MAX) {
-        *count = (uint64_t)value; /* 2.0 */
-        return OK;
-    }
-    return refuse(c->reterr, in->place, "must be a whole number, 0 or more");
-}
-
-static enum err read_unique(struct compiler *c, const struct input *in)
-{
-    in->schema->unique = in->value->type == JSON_TRUE;
-    if (in->value->type == JSON_TRUE || in->value->type == JSON_FALSE) return OK;
-    return refuse(c->reterr, in->place, "must be true or false");
-}
-
-static enum err read_format(struct compiler *c, const struct input *in)
-{
-    in->schema->format = text_format_find(json_text(in->value));
-    if (in->schema->format) return OK;
-    AUTO(buf_done) struct buf shown;
-    list_init(&shown);
-    list_add(&shown, in->value->raw);
-    return refuse(c->reterr, in->place,
-                  "%.*s is not supported; use date-time, date, email or uri, or leave it out",
-                  STR_ARG(buf_str(&shown)));
-}
-
-/* Read in this order: properties, then required, then additionalProperties. */
-#define FIELD(name) offsetof(struct schema, name)
-static const struct keyword {
-    const char *name;
-    enum err (*read)(struct compiler *c, const struct input *in);
-    size_t field;
-} keywords[] = {
-    {"type", read_type, 0},
-    {"properties", read_properties, 0},
-    {"required", read_required, 0},
-    {"additionalProperties", read_additional, 0},
-    {"items", read_items, 0},
-    {"enum", read_enum, 0},
-    {"const", read_const, 0},
-    {"minimum", read_bound, FIELD(minimum)},
-    {"maximum", read_bound, FIELD(maximum)},
-    {"exclusiveMinimum", read_bound, FIELD(above)},
-    {"exclusiveMaximum", read_bound, FIELD(below)},
-    {"minLength", read_count, FIELD(length_min)},
-    {"maxLength", read_count, FIELD(length_max)},
-    {"minItems", read_count, FIELD(items_min)},
-    {"maxItems", read_count, FIELD(items_max)},
-    {"uniqueItems", read_unique, 0},
-    {"format", read_format, 0},
-    {"title", skip, 0},
-    {"description", skip, 0},
-    {"default", skip, 0},
-    {"examples", skip, 0},
-    {"$schema", skip, 0},
-};
-#undef FIELD
-
-static bool is_keyword(str name)
-{
-    for (size_t i = 0; i < COUNT(keywords); i++)
-        if (str_eq(name, str_c(keywords[i].name))) return true;
-    return false;
-}
-
-/* A slip of the pen, or a keyword that we do not have. */
-static enum err refuse_keyword(struct compiler *c, const struct place *up, str name)
-{
-    struct place place = {.up = up, .key = name};
-    for (size_t i = 0; i < COUNT(keywords); i++)
-        if (name.len > 2 && name.len <= 64 && str_distance(name, str_c(keywords[i].name)) == 1)
-            return refuse(c->reterr, &place, "is not a keyword; did you mean %s?",
-                          keywords[i].name);
-    return refuse(c->reterr, &place, "is not supported; docs/TOOLS.md lists the keywords that are");
-}
-
-static enum err read_keywords(struct compiler *c, const struct json *text,
-                              const struct place *place, struct schema *schema)
-{
-    for (const struct json *m = text->child; m; m = m->next)
-        if (!is_keyword(m->key)) return refuse_keyword(c, place, m->key);
-    for (size_t i = 0; i < COUNT(keywords); i++) {
-        const struct json *value = json_get(text, str_c(keywords[i].name));
-        if (!value) continue;
-        struct place inner = {.up = place, .key = value->key};
-        struct input in = {value, &inner, schema, (char *)schema + keywords[i].field};
-        enum err e = keywords[i].read(c, &in);
-        if (e) return e;
-    }
-    return OK;
-}
-
-static enum err compile(struct compiler *c, const struct json *text, const struct place *place,
-                        const struct schema **ret_schema)
-{
-    struct schema *schema = ARENA_NEW(c->arena, struct schema);
-    schema->length_max = schema->items_max = UINT64_MAX;
-    if (text->type != JSON_OBJECT && text->type != JSON_TRUE)
-        return refuse(c->reterr, place, "must be an object of keywords%s",
-                      text->type == JSON_FALSE ? "; false takes nothing: leave it out" : "");
-    if (c->depth == SCHEMA_DEPTH_MAX)
-        return refuse(c->reterr, place, "is more than %d levels deep", SCHEMA_DEPTH_MAX);
-    c->depth++;
-    enum err e = read_keywords(c, text, place, schema); /* true has none */
-    c->depth--;
-    if (!e) *ret_schema = schema;
-    return e;
-}
-
-enum err schema_parse(struct arena *arena, const struct json *text, struct schema **ret_schema,
-                      struct fault *reterr)
-{
-    struct compiler c = {.arena = arena, .reterr = reterr};
-    struct place whole = {.key = STR_EMPTY};
-    const struct schema *schema = NULL;
-    enum err e = compile(&c, text, &whole, &schema);
-    if (!e) *ret_schema = (struct schema *)(uintptr_t)schema;
-    return e;
 }
 
 /* ---- checking ---- */
@@ -503,7 +156,7 @@ static enum err check_value(struct check *c, const struct schema *schema, const 
 static enum err check_type(struct check *c, const struct schema *schema, const struct json *value,
                            const struct place *place)
 {
-    enum type type = type_of(value);
+    enum type type = schema_type_of(value);
     unsigned fits = 1U << type | (type == TYPE_INTEGER ? 1U << TYPE_NUMBER : 0);
     if (!schema->types || schema->types & fits) return OK;
 
@@ -511,15 +164,17 @@ static enum err check_type(struct check *c, const struct schema *schema, const s
     for (unsigned t = 0; t < TYPE_COUNT; t++) {
         if (!(schema->types & 1U << t)) continue;
         size_t len = strlen(wanted);
-        snprintf(wanted + len, sizeof wanted - len, "%s%s", len ? " or " : "", types[t].noun);
+        snprintf(wanted + len, sizeof wanted - len, "%s%s", len ? " or " : "",
+                 schema_types[t].noun);
     }
-    str shown = type == TYPE_NUMBER && value->text.len < 40 ? value->text : str_c(types[type].noun);
-    return refuse(c->reterr, place, "must be %s, not %.*s", wanted, STR_ARG(shown));
+    str shown =
+        type == TYPE_NUMBER && value->text.len < 40 ? value->text : str_c(schema_types[type].noun);
+    return schema_refuse(c->reterr, place, "must be %s, not %.*s", wanted, STR_ARG(shown));
 }
 
 static enum err out_of_steps(struct check *c, const struct place *place)
 {
-    return refuse(c->reterr, place, "is too large to be compared; make it shorter");
+    return schema_refuse(c->reterr, place, "is too large to be compared; make it shorter");
 }
 
 static enum err check_choices(struct check *c, const struct schema *schema,
@@ -531,10 +186,10 @@ static enum err check_choices(struct check *c, const struct schema *schema,
     if (!c->steps) return out_of_steps(c, place);
 
     AUTO(buf_done) struct buf list;
-    list_init(&list);
+    schema_list_init(&list);
     for (const struct json *choice = schema->choices->child; choice; choice = choice->next)
-        if (!list_add(&list, choice->raw)) break;
-    return refuse(c->reterr, place, "must be one of %.*s", STR_ARG(buf_str(&list)));
+        if (!schema_list_add(&list, choice->raw)) break;
+    return schema_refuse(c->reterr, place, "must be one of %.*s", STR_ARG(buf_str(&list)));
 }
 
 static enum err check_constant(struct check *c, const struct schema *schema,
@@ -543,9 +198,9 @@ static enum err check_constant(struct check *c, const struct schema *schema,
     if (!schema->constant || value_same(schema->constant, value, &c->steps)) return OK;
     if (!c->steps) return out_of_steps(c, place);
     AUTO(buf_done) struct buf list;
-    list_init(&list);
-    list_add(&list, schema->constant->raw);
-    return refuse(c->reterr, place, "must be %.*s", STR_ARG(buf_str(&list)));
+    schema_list_init(&list);
+    schema_list_add(&list, schema->constant->raw);
+    return schema_refuse(c->reterr, place, "must be %.*s", STR_ARG(buf_str(&list)));
 }
 
 static enum err check_number(struct check *c, const struct schema *schema, const struct json *value,
@@ -566,9 +221,9 @@ static enum err check_number(struct check *c, const struct schema *schema, const
         if (!rows[i].bound->given) continue;
         int order = decimal_cmp(&number, &rows[i].bound->value);
         if (order == rows[i].wrong || order == rows[i].also_wrong)
-            return refuse(c->reterr, place, "must be %s %.*s", rows[i].words,
-                          rows[i].bound->text.len > 60 ? 60 : (int)rows[i].bound->text.len,
-                          rows[i].bound->text.p);
+            return schema_refuse(c->reterr, place, "must be %s %.*s", rows[i].words,
+                                 rows[i].bound->text.len > 60 ? 60 : (int)rows[i].bound->text.len,
+                                 rows[i].bound->text.p);
     }
     return OK;
 }
@@ -578,10 +233,10 @@ static enum err check_count(struct check *c, const struct place *place, uint64_t
 {
     if (count >= min && count <= max) return OK;
     uint64_t bound = count < min ? min : max;
-    if (count == 0 && min == 1) return refuse(c->reterr, place, "must not be empty");
-    return refuse(c->reterr, place, "must have at %s %llu %s%s, not %llu",
-                  count < min ? "least" : "most", (unsigned long long)bound, noun,
-                  bound == 1 ? "" : "s", (unsigned long long)count);
+    if (count == 0 && min == 1) return schema_refuse(c->reterr, place, "must not be empty");
+    return schema_refuse(c->reterr, place, "must have at %s %llu %s%s, not %llu",
+                         count < min ? "least" : "most", (unsigned long long)bound, noun,
+                         bound == 1 ? "" : "s", (unsigned long long)count);
 }
 
 static enum err check_string(struct check *c, const struct schema *schema, const struct json *value,
@@ -590,7 +245,7 @@ static enum err check_string(struct check *c, const struct schema *schema, const
     enum err e = check_count(c, place, value_chars(value->text), schema->length_min,
                              schema->length_max, "character");
     if (e || !schema->format || schema->format->fits(value->text)) return e;
-    return refuse(c->reterr, place, "must %s", schema->format->must);
+    return schema_refuse(c->reterr, place, "must %s", schema->format->must);
 }
 
 static enum err check_unique(struct check *c, const struct json *list, const struct place *place)
@@ -602,8 +257,8 @@ static enum err check_unique(struct check *c, const struct json *list, const str
              before = before->next, other++) {
             struct place at = {.up = place, .index = index, .item = true};
             if (value_same(before, item, &c->steps))
-                return refuse(c->reterr, &at, "is the same as item %zu; each may stand there once",
-                              other);
+                return schema_refuse(c->reterr, &at,
+                                     "is the same as item %zu; each may stand there once", other);
             if (!c->steps) return out_of_steps(c, place);
         }
     }
@@ -628,11 +283,11 @@ static enum err refuse_member(struct check *c, const struct schema *schema,
                               const struct place *place)
 {
     AUTO(buf_done) struct buf list;
-    list_init(&list);
+    schema_list_init(&list);
     for (size_t i = 0; i < schema->property_count; i++)
-        if (!list_add(&list, schema->properties[i].name)) break;
-    if (!list.len) return refuse(c->reterr, place, "is not known; nothing may stand there");
-    return refuse(c->reterr, place, "is not known; known are %.*s", STR_ARG(buf_str(&list)));
+        if (!schema_list_add(&list, schema->properties[i].name)) break;
+    if (!list.len) return schema_refuse(c->reterr, place, "is not known; nothing may stand there");
+    return schema_refuse(c->reterr, place, "is not known; known are %.*s", STR_ARG(buf_str(&list)));
 }
 
 static enum err check_object(struct check *c, const struct schema *schema, const struct json *value,
@@ -640,7 +295,7 @@ static enum err check_object(struct check *c, const struct schema *schema, const
 {
     for (const struct json *m = value->child; m; m = m->next) {
         struct place at = {.up = place, .key = m->key};
-        const struct property *property = find_property(schema, m->key);
+        const struct property *property = schema_property(schema, m->key);
         const struct schema *inner = property ? property->schema : NULL;
         if (!inner && schema->closed) return refuse_member(c, schema, &at);
         if (!inner) inner = schema->additional;
@@ -651,7 +306,7 @@ static enum err check_object(struct check *c, const struct schema *schema, const
         const struct property *property = &schema->properties[i];
         struct place at = {.up = place, .key = property->name};
         if (property->required && !json_get(value, property->name))
-            return refuse(c->reterr, &at, "is missing");
+            return schema_refuse(c->reterr, &at, "is missing");
     }
     return OK;
 }

@@ -37,7 +37,7 @@ struct tool_request {
 struct tool_result {
     str content;  /* text for people, may be empty */
     str result;   /* JSON value, on one line; empty: none */
-    str error;    /* why it failed, for the model and people; empty unless it failed */
+    str error;    /* why it was not done, for the model and people; empty if it was */
     str ui_hints; /* JSON, or empty */
 };
 

@@ -11,6 +11,7 @@ import { assertProblem, bearer, call, Home } from './home.mjs';
 import { AGENT, get } from './talk.mjs';
 
 const SETTINGS = `${AGENT}/agents/assistant/settings`;
+const CALENDAR = ['calendar_write', 'calendar_read', 'calendar_delete', 'calendar_share', 'user_resolve'];
 const DEFAULTS = { enableAskUser: true, maxToolRounds: 30, confirmPolicy: {} };
 
 // A server with this configuration file.
@@ -61,6 +62,7 @@ describe('GET /agents', () => {
       limits: { upload: 100 * 1024 * 1024, body: 16 * 1024 * 1024, maxToolRounds: 30 },
       capabilities: { askUser: true, tools, plan: true, attachments: false },
     });
+    assert.deepEqual(tools.map(({ name }) => name), CALENDAR);
     for (const tool of tools) {
       const members = ['name', 'effect', ...(tool.effect === 'write' ? ['risk'] : []), 'description'];
       assert.deepEqual(Object.keys(tool), members, tool.name);
@@ -122,8 +124,7 @@ describe('settings', () => {
   });
 
   test('a policy may name every tool there is', async () => {
-    const { tools } = (await agent(server)).capabilities;
-    const confirmPolicy = Object.fromEntries(tools.map(({ name }) => [name, 'deny']));
+    const confirmPolicy = Object.fromEntries(CALENDAR.map((name) => [name, 'deny']));
     assert.deepEqual((await changed(server, { confirmPolicy })).confirmPolicy, confirmPolicy);
     await changed(server, { confirmPolicy: null });
   });
@@ -223,8 +224,12 @@ describe('a start', () => {
   const REFUSED = [
     ['a tool that does not exist', { FERMATA_AGENTS_ASSISTANT_TOOLS: 'no_such_tool' }, '',
       /agents\.assistant\.tools: there is no tool "no_such_tool"/],
-    ['a policy about no tool', { FERMATA_AGENTS_ASSISTANT_POLICY: 'no_such_tool=deny' }, '',
-      /agents\.assistant\.policy: there is no tool "no_such_tool"/],
+    ['a policy about no tool', { FERMATA_AGENTS_ASSISTANT_POLICY: 'calendar_wirte=deny' }, '',
+      /agents\.assistant\.policy: there is no tool "calendar_wirte"; did you mean "calendar_write"\?/],
+    ['approvers of no tool', { FERMATA_AGENTS_ASSISTANT_APPROVERS: 'calendar=approver' }, '',
+      /agents\.assistant\.approvers: there is no tool "calendar"/],
+    ['a schema with a slip', {}, 'tools:\n  - http: {name: a, url: "http://127.0.0.1:1", effect: read,\n           schema: {type: object, properties: {x: {type: text}}}}\n',
+      /fermata\.yaml:2: tools\[0\]\.http\.schema\.properties\.x/],
     ['a tool without effect', {}, 'tools: [{http: {name: a, url: "http://127.0.0.1:1", schema: {type: object}}}]\n',
       /fermata\.yaml:1: "tools\[0\]\.http\.effect" is missing; write read or write/],
     ['an unknown event', {}, 'webhooks: [{url: "http://127.0.0.1:1", events: [x]}]\n',
@@ -235,12 +240,32 @@ describe('a start', () => {
       const home = await Home.make(t);
       const file = join(home.data, 'fermata.yaml');
       await writeFile(file, yaml);
-      const run = await home.run(['serve'], { FERMATA_CONFIG: file, FERMATA_LISTEN: '127.0.0.1:0', ...env });
+      home.env = { FERMATA_CONFIG: file, FERMATA_LISTEN: '127.0.0.1:0', ...env };
+      const run = await home.run(['serve']);
       assert.notEqual(run.code, 0);
       assert.match(run.stderr, message);
       assert.equal(run.stdout, '');
+      const check = await home.run(['check']);
+      assert.notEqual(check.code, 0);
+      assert.match(check.stdout + check.stderr, message, 'and fermata check says so beforehand');
     });
   }
+});
+
+test('tools of the file and of the pack are offered, as far as the agent may use them', async (t) => {
+  const tools = `
+tools:
+  - http: {name: place_order, url: "http://127.0.0.1:9000/order", schema: {type: object}, effect: write, risk: external,
+           description: "下单"}
+  - http: {name: look, url: "http://127.0.0.1:9000/look", schema: {type: object}, effect: read}
+`;
+  const home = await startWith(t, `${tools}agents: {assistant: {tools: [place_order, calendar_read, "lo*"]}}\n`);
+  const found = (await agent(home.server)).capabilities.tools;
+  assert.deepEqual(found.map(({ name }) => name), ['calendar_read', 'place_order', 'look']);
+  assert.deepEqual(found[1], { name: 'place_order', effect: 'write', risk: 'external', description: '下单' });
+  assert.deepEqual(found[2], { name: 'look', effect: 'read', description: '' });
+  const confirmPolicy = { place_order: 'allow', calendar_write: 'deny' };
+  assert.deepEqual((await changed(home.server, { confirmPolicy })).confirmPolicy, confirmPolicy, 'of all tools, its own or not');
 });
 
 test('fermata check shows tools and webhooks, and no secret', async (t) => {

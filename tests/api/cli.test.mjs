@@ -135,7 +135,7 @@ describe('the data folder', () => {
     for (const name of ['fermata.db', 'fermata.lock', 'fermata.sock', 'secret.key']) {
       assert.ok(names.includes(name), name);
     }
-    for (const name of names) assert.equal(await modeOf(join(data, name)), '600', name);
+    for (const name of names) assert.equal(await modeOf(join(data, name)), name === 'spool' ? '700' : '600', name);
   });
 
   test('is refused when others can look into it, and the command that closes it is told', async (t) => {

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { accepted, factsOf, history, isEnd, openEvents, runOf, startTalk, talk, typesOf, user, waitFor } from './talk.mjs';
+import { accepted, answer, factsOf, history, isEnd, openEvents, runOf, startTalk, talk, typesOf, user, waitFor } from './talk.mjs';
 
 const TEXT = 'Grüße, 你好 👋.';
 const TEXT_BYTES = Buffer.byteLength(TEXT);
@@ -29,7 +29,7 @@ const SCRIPT = [
   failing('400 before', { at: 'start', status: 400, times: 1 }),
   failing('401 after', { at: 5, status: 401, times: 1 }),
   failing('lost in thought', { at: 0, times: 1 }, { reasoning: 'Let me see.' }),
-  { match: '^calls$', turns: [{ text: 'I will look.', delay_ms: 300, calls: [{ name: 'forecast', args: {} }] }] },
+  { match: '^calls$', turns: [{ text: 'I will look.', delay_ms: 300, calls: [{ name: 'forecast', args: {} }] }, { text: TEXT }] },
   ...Array.from({ length: TEXT_BYTES + 1 }, (_, at) => failing(`cut at ${at}`, { at, times: 1 })),
   { match: '^long', turns: [{ text: LONG, chunk: 1, gap_ms: 10 }] },
   { match: '^plain', turns: [{ text: TEXT }] },
@@ -91,12 +91,38 @@ describe('a model that breaks off', { concurrency: true }, () => {
     assert.equal(answerOf(events).content, TEXT);
   });
 
+  for (const [content, times] of [['gone', 0], ['gone after', 3]]) {
+    for (const decision of ['give_up', 'continue']) {
+      test(`${content}: waits as connection_lost; ${decision}`, async (t) => {
+        const threadId = `${content.replaceAll(' ', '-')}-${decision}`;
+        const events = await follow(t, server, threadId, content);
+        const facts = factsOf(events);
+        assert.deepEqual(typesOf(facts), ['message.added', 'run.started', 'step.start', 'interaction.request', 'run.finished']);
+        assert.equal(discarded(events).length, times);
+        assert.equal(facts.at(-2).data.type, 'connection_lost');
+        const settled = await answer(server, facts.at(-2).data.interactionId, { decision });
+        assert.equal(settled.status, 'resolved');
+        const run = await waitFor('the run to come to rest', async () => {
+          const now = await runOf(server, threadId);
+          return now.status !== 'running' && now;
+        });
+        // Whoever gives up ends it; whoever continues waits again, for the model stays away.
+        assert.equal(run.status, decision === 'give_up' ? 'failed' : 'waiting');
+        assert.equal(run.interactions.length, decision === 'give_up' ? 0 : 1);
+      });
+    }
+  }
+
+  test('a tool that is not there: the model is told, and goes on', async (t) => {
+    const events = await follow(t, server, 'calls', 'calls');
+    const result = factsOf(events).find(({ type }) => type === 'tool.call.result');
+    assert.deepEqual([result.data.toolName, result.data.error], ['forecast', 'tool_unavailable']);
+    assert.equal(factsOf(events).at(-1).data.outcome, 'completed');
+  });
+
   const errors = [
-    ['gone', 'model_unavailable', true, 0],
-    ['gone after', 'model_unavailable', true, 3],
     ['400 before', 'model_error', false, 0],
     ['401 after', 'model_error', false, 1],
-    ['calls', 'model_error', false, 1],
     ['nothing matches this', 'model_error', false, 0],
   ];
   for (const [content, code, retryable, shown] of errors) {

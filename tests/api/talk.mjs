@@ -69,6 +69,17 @@ export function cancel(server, threadId, body, headers = {}) {
   return call(server, 'POST', `${AGENT}/runs/${threadId}/cancel`, { headers });
 }
 
+// Answers an interaction; `answer` expects that it is taken, and gives it as it stands then.
+export function postAnswer(server, id, body, headers = {}) {
+  return postJson(server, `${AGENT}/interactions/${id}/answer`, body, headers);
+}
+
+export async function answer(server, id, body, headers = {}) {
+  const reply = await postAnswer(server, id, body, headers);
+  assert.equal(reply.status, 200, reply.text);
+  return reply.json();
+}
+
 // Asks again until the answer is true, and returns it.
 export async function waitFor(what, ask, ms = EVENT_MS_MAX) {
   const deadline = Date.now() + ms;

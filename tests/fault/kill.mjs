@@ -18,7 +18,7 @@ import { checkDatabase, checkTold, readDatabase, Told } from './oracle.mjs';
 
 // A build without a sanitizer: they cannot be loaded behind anything.
 export const build = process.env.FERMATA_KILL_BUILD ?? new URL('../../build/clang', import.meta.url).pathname;
-const program = join(build, 'fermata');
+export const program = join(build, 'fermata');
 const preload = join(build, 'tests/fault_preload.so');
 
 const MOVE_ON_MS_MAX = 5000; // after a restart

@@ -27,6 +27,8 @@ export function readDatabase(folder, before = []) {
     snapshots: rows('run version', 'snapshots'),
     accepted: rows('thread run_id answer', 'accepted'),
     keys: rows('id user', 'api_keys'),
+    interactions: rows('run id type status call_id', 'interactions'),
+    calls: rows('run call_id tool state attempts result_id', 'tool_calls'),
   };
   const pairs = Object.entries(parts).map(([name, part]) => `'${name}', json(${part})`).join(', ');
   const [integrity, foreign, json] = sql(folder,
@@ -52,14 +54,46 @@ function checkThread(db, thread) {
   }
 }
 
+const isEnd = ({ type }) => type === 'run.finished' || type === 'run.error';
+const isPause = ({ type, data }) => type === 'run.finished' && JSON.parse(data).outcome === 'interrupted';
+const times = (list) => list.reduce((counts, item) => counts.set(item, (counts.get(item) ?? 0) + 1), new Map());
+
+// Legs follow one another: each is begun, then ends; all but the last end by a pause.
+function checkLegs(what, facts, isOpen) {
+  const marks = facts.filter((fact) => isEnd(fact) || fact.type === 'run.started');
+  for (const [i, fact] of marks.entries()) {
+    const isLast = i === marks.length - 1;
+    if (fact.type === 'run.started') assert.ok(i === 0 || isPause(marks[i - 1]), `${what}: a leg begins after a pause`);
+    else assert.ok(isPause(fact) ? !isLast || isOpen : isLast, `${what} ended once`);
+  }
+  assert.equal(marks.some((fact) => isEnd(fact) && !isPause(fact)), !isOpen, `${what}: status and facts`);
+}
+
+// What was asked is settled once, what was called has one result: by the end of the run at the latest.
+function checkRows(what, db, run, facts, isOpen) {
+  const named = (type, name) => facts.filter((fact) => fact.type === type).map(({ data }) => JSON.parse(data)[name]);
+  const interactions = db.interactions.filter((row) => row.run === run.id);
+  assert.deepEqual(named('interaction.request', 'interactionId').sort(), interactions.map(({ id }) => id).sort(), `${what}: what it asked`);
+  const resolved = times(named('interaction.resolved', 'interactionId'));
+  for (const { id, status } of interactions) assert.equal(resolved.get(id) ?? 0, status === 0 ? 0 : 1, `${what}: ${id} is settled once`);
+  const calls = db.calls.filter((row) => row.run === run.id);
+  assert.deepEqual(named('tool.call', 'toolCallId').sort(), calls.map(({ call_id: id }) => id).sort(), `${what}: what it called`);
+  const results = times(named('tool.call.result', 'toolCallId'));
+  for (const { call_id: id, result_id: shown } of calls) {
+    assert.equal(results.get(id) ?? 0, shown ? 1 : 0, `${what}: ${id} has one result`);
+    if (!isOpen) assert.ok(shown, `${what} has ended, and ${id} has a result`);
+  }
+  if (!isOpen) assert.ok(interactions.every(({ status }) => status !== 0), `${what} has ended and asks nobody`);
+}
+
 function checkRun(db, run) {
   const what = `run ${run.run_id}`;
-  const types = db.events.filter((e) => e.thread === run.thread && e.run_id === run.run_id).map(({ type }) => type);
+  const facts = db.events.filter((e) => e.thread === run.thread && e.run_id === run.run_id);
   const snapshot = db.snapshots.some((row) => row.run === run.id);
   const isOpen = run.status < OPEN_BELOW;
   assert.equal(run.ended === 0, isOpen, `${what}: status and end`);
-  assert.ok(types.filter((type) => type === 'run.started').length <= 1, `${what} began once`);
-  assert.equal(types.filter((type) => type === 'run.finished' || type === 'run.error').length, isOpen ? 0 : 1, `${what} ended once`);
+  checkLegs(what, facts, isOpen);
+  checkRows(what, db, run, facts, isOpen);
   if (!isOpen) assert.ok(!snapshot, `${what} has ended and left no snapshot`);
 }
 

@@ -116,8 +116,8 @@ static bool only_words(struct sim *sim, struct chance *chance, enum node node)
 static void lead_with_plan(struct sim *sim, struct chance *chance, const struct state *state)
 {
     struct speech *speech = &sim->process.speech;
-    bool plans = sim->mood.calls[KIND_PLAN] > 2 && !state->plan.count;
-    if (!plans || !speech->call_count || one_in(chance, 4)) return;
+    bool planner = sim->mood.calls[KIND_PLAN] > 2 && !state->plan.count;
+    if (!planner || !speech->call_count || one_in(chance, 4)) return;
     size_t at = below(chance, (unsigned)speech->call_count);
     speech->kinds[at] = KIND_PLAN;
     speech->bad[at] = false;

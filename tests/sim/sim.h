@@ -304,6 +304,8 @@ void check_history(struct sim *sim, const struct state *state);
 void check_ended(struct sim *sim);
 void oracle_turn(struct sim *sim, const struct view *view, const struct input *input,
                  const struct outcome *o, const int *settings);
+void oracle_start(struct sim *sim, const struct view *view, const struct outcome *o,
+                  const int *settings);
 void oracle_resolve(struct sim *sim, const struct view *view, const struct input *input,
                     const struct outcome *o);
 
@@ -311,7 +313,7 @@ void oracle_resolve(struct sim *sim, const struct view *view, const struct input
 void trail_lost(struct sim *sim, const struct input *input, const struct outcome *o);
 void trail_stored(struct sim *sim, const struct input *input, const struct outcome *o);
 void trail_died(struct sim *sim); /* behind the last commit */
-void trail_run_ended(struct sim *sim);
+void trail_begin(struct sim *sim); /* a run */
 void coverage_add(struct coverage *sum, const struct coverage *one);
 bool coverage_print(const struct coverage *coverage, unsigned hits_min);
 

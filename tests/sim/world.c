@@ -377,6 +377,7 @@ enum fate world_begin(struct sim *sim)
     trace(sim, "commit %u: the run begins", sim->commits);
     arena_reset(&sim->scratch);
     sim->log = (struct log){.step = -1};
+    trail_begin(sim);
     sim->world.version = 0;
     check_outcome(sim, NULL, NULL, &o, sim->house.settings);
     store_outcome(sim, &o);

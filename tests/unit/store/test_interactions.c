@@ -201,17 +201,20 @@ static void superseding(void **state)
     };
     struct interaction interaction = full(t->db), found = {0};
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char id[8];
+        char id[8], call_id[8];
         snprintf(id, sizeof id, "int_%zu", i);
+        snprintf(call_id, sizeof call_id, "call_%zu", i);
         interaction.id = str_c(id);
+        interaction.call_id = str_c(call_id);
         interaction.type = rows[i].type;
         interaction.status = rows[i].status;
         assert_int_equal(interaction_add(t->db, &interaction), OK);
-        assert_int_equal(interaction_supersede(t->db, interaction.id), rows[i].expected);
+        assert_int_equal(interaction_supersede(t->db, interaction.thread, interaction.call_id),
+                         rows[i].expected);
         assert_int_equal(interaction_find(t->db, &t->arena, interaction.id, &found), OK);
         assert_int_equal(found.status, rows[i].expected ? rows[i].status : INTERACTION_SUPERSEDED);
     }
-    assert_int_equal(interaction_supersede(t->db, STR("int_x")), ERR_BUSY);
+    assert_int_equal(interaction_supersede(t->db, interaction.thread, STR("call_x")), ERR_BUSY);
 }
 
 static void unknown_numbers_are_damage(void **state)

@@ -133,11 +133,11 @@ static void ends(void **state)
     struct arena arena;
     arena_init(&arena);
     struct fact fact = {.type = "text.message.end", .data = STR("{\"messageId\":\"m1\"}")};
-    assert_str(native_ends_message(&arena, &fact), STR("m1"));
+    assert_str(native_ends(&arena, &fact), STR("m1"));
     fact.type = "reasoning.end";
-    assert_str(native_ends_message(&arena, &fact), STR("m1"));
+    assert_str(native_ends(&arena, &fact), STR("m1"));
     fact.type = "run.finished";
-    assert_str(native_ends_message(&arena, &fact), STR_EMPTY);
+    assert_str(native_ends(&arena, &fact), STR_EMPTY);
     arena_done(&arena);
 }
 

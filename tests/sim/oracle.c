@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a step should come to, said a second time in other words: which state each call is in behind
+ * a turn of the model, behind an answer, behind a start. It knows what the model meant, what people
+ * were shown and what the installation is like, and nothing of how the graph decides. On the way it
+ * writes down people's words in the deeds, for the counter outside.
+ */
+#include "base/limits.h"
+#include "sim.h"
+#include "tool/tools.h"
+
+struct fate_of_call {
+    enum call_state state;
+    const char *error; /* NULL: none */
+    bool wrong;        /* the model has to correct it */
+};
+
+static const struct fate_of_call waiting = {.state = CALL_WAITING};
+
+static struct fate_of_call failed(const char *error)
+{
+    return (struct fate_of_call){.state = CALL_FAILED, .error = error};
+}
+
+static const struct call *changed(const struct outcome *o, str call_id)
+{
+    for (size_t i = 0; i < o->call_count; i++)
+        if (str_eq(o->calls[i].call.call_id, call_id)) return &o->calls[i].call;
+    return NULL;
+}
+
+static void compare(struct sim *sim, const char *when, const struct call *call,
+                    const struct fate_of_call *expected)
+{
+    if (!call) {
+        broken(sim, "behind %s a call is not touched", when);
+        return;
+    }
+    str error = expected->error ? str_c(expected->error) : STR_EMPTY;
+    if (call->state != expected->state || !str_eq(call->error, error))
+        broken(sim, "behind %s a call of %.*s is %s (%.*s) instead of %s (%.*s)", when,
+               STR_ARG(call->tool), call_state_name(call->state), STR_ARG(call->error),
+               call_state_name(expected->state), STR_ARG(error));
+}
+
+static const struct json *parse(struct sim *sim, str text)
+{
+    struct json *json = NULL;
+    return json_parse(&sim->scratch, text, &json, NULL) ? NULL : json;
+}
+
+/* ---- a turn ---- */
+
+struct sorting {
+    struct sim *sim;
+    const struct view *view;
+    const int *settings;
+    unsigned confirms, started;
+    bool plan;
+};
+
+static struct fate_of_call sort_tool(struct sorting *s, int fake, str args_text)
+{
+    struct sim *sim = s->sim;
+    const struct json *args = parse(sim, args_text);
+    enum form form = sim->house.forms[fake];
+    if (form == FORM_GONE) return failed("tool_unavailable");
+    if (!form_takes(form, args)) {
+        struct fate_of_call wrong = failed("invalid_arguments");
+        wrong.wrong = true;
+        return wrong;
+    }
+    if (sim->house.agent.plan == PLAN_ALWAYS && fake_write((enum fake)fake) &&
+        !s->view->state.plan.count)
+        return failed("plan_first");
+    enum verdict verdict = verdict_of(sim, s->settings, (enum fake)fake, args);
+    if (verdict == VERDICT_DENY) return failed("policy_denied");
+    if (verdict == VERDICT_CONFIRM)
+        return s->confirms++ < CONFIRMS_OPEN_MAX ? waiting : failed("too_many_confirms");
+    bool room = s->started++ < CALLS_STARTED_MAX;
+    return (struct fate_of_call){.state = room ? CALL_STARTED : CALL_PROPOSED};
+}
+
+static struct fate_of_call sort_one(struct sorting *s, size_t at)
+{
+    struct sim *sim = s->sim;
+    const struct speech *speech = &sim->process.speech;
+    const struct agent *agent = &sim->house.agent;
+    enum call_kind kind = speech->kinds[at];
+    struct fate_of_call wrong = failed("invalid_arguments");
+    wrong.wrong = true;
+    if (kind == KIND_NO_JSON) return wrong;
+    if (kind == KIND_NO_TOOL) return failed("tool_unavailable");
+    if (kind == KIND_ASK && !agent->ask_user) return failed("not_offered");
+    if (kind == KIND_PLAN &&
+        (agent->plan == PLAN_NEVER || s->view->state.plan.count || s->plan))
+        return failed("not_offered");
+    if (kind == KIND_TOOL || kind == KIND_BAD)
+        return sort_tool(s, fake_of(speech->calls[at].name), speech->calls[at].args);
+    if (speech->bad[at]) return wrong;
+    if (kind == KIND_ASK) return waiting;
+    s->plan = true;
+    return s->confirms++ < CONFIRMS_OPEN_MAX ? waiting : failed("too_many_confirms");
+}
+
+void oracle_turn(struct sim *sim, const struct view *view, const struct input *input,
+                 const struct outcome *o, const int *settings)
+{
+    struct sorting s = {.sim = sim, .view = view, .settings = settings};
+    struct fate_of_call fates[TURN_CALLS_MAX];
+    size_t count = input->turn.call_count;
+    bool wrong = false;
+    if (!count || graph_node(&view->state) == NODE_DELIVER) {
+        if (o->call_count) broken(sim, "words changed a call");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        fates[i] = sort_one(&s, i);
+        wrong = wrong || fates[i].wrong;
+    }
+    sim->log.wrong = wrong ? sim->log.wrong + 1 : 0;
+    bool abort = sim->log.wrong > CORRECTIONS_MAX;
+    static const struct fate_of_call dropped = {.state = CALL_CANCELLED, .error = "cancelled"};
+    for (size_t i = 0; i < count; i++)
+        compare(sim, "a turn", changed(o, input->turn.calls[i].call_id),
+                abort ? &dropped : &fates[i]);
+    if (abort != (o->status == RUN_FAILED)) broken(sim, "%u turns to correct", sim->log.wrong);
+    if (!abort && o->state.consecutive_corrections != sim->log.wrong)
+        broken(sim, "%u corrections are counted, there were %u",
+               o->state.consecutive_corrections, sim->log.wrong);
+}
+
+/* ---- a start ---- */
+
+/* The row is what the person was shown. */
+static bool intact(const struct deed *deed, const struct call *call)
+{
+    return str_eq(call->tool, deed->asked.tool) && str_eq(call->args, deed->asked.args) &&
+           str_eq(call->rule, deed->asked.rule) && str_eq(call->binding, deed->asked.binding);
+}
+
+static struct fate_of_call start_one(struct sim *sim, const struct call *call, unsigned *confirms,
+                                     const int *settings)
+{
+    const struct deed *deed = deed_of(sim, call->call_id);
+    const struct tool *tool = tools_find(&sim->house.tools, call->tool);
+    bool asked = deed->asked.tool.len;
+    if (!tool) return failed("tool_unavailable");
+    if (asked && !intact(deed, call)) return failed("binding_mismatch");
+    int fake = fake_of(call->tool);
+    const struct json *args = parse(sim, call->args);
+    if (!form_takes(sim->house.forms[fake], args)) return failed("invalid_arguments");
+    enum verdict verdict = verdict_of(sim, settings, (enum fake)fake, args);
+    if (verdict == VERDICT_DENY) return failed("policy_changed");
+    bool lapsed = asked && !str_eq(tool->schema, deed->asked.schema);
+    if (lapsed || (verdict == VERDICT_CONFIRM && !deed->approved))
+        return (*confirms)++ < CONFIRMS_OPEN_MAX ? waiting : failed("too_many_confirms");
+    return (struct fate_of_call){.state = CALL_STARTED};
+}
+
+void oracle_start(struct sim *sim, const struct view *view, const struct outcome *o,
+                  const int *settings)
+{
+    unsigned started = 0, confirms = 0;
+    for (size_t i = 0; i < view->calls.count; i++)
+        started += view->calls.rows[i].state == CALL_STARTED;
+    for (size_t i = 0; i < view->open.count; i++)
+        confirms += view->open.rows[i].type == INTERACTION_CONFIRM;
+    for (size_t i = 0; i < view->calls.count; i++) {
+        const struct call *call = &view->calls.rows[i];
+        bool ready = call->state == CALL_PROPOSED || call->state == CALL_APPROVED;
+        if (!ready || started >= CALLS_STARTED_MAX) continue;
+        struct fate_of_call fate = start_one(sim, call, &confirms, settings);
+        compare(sim, "a start", changed(o, call->call_id), &fate);
+        started += fate.state == CALL_STARTED;
+    }
+}
+
+/* ---- an answer ---- */
+
+static const struct call *loaded(const struct view *view, str call_id)
+{
+    for (size_t i = 0; i < view->calls.count; i++)
+        if (str_eq(view->calls.rows[i].call_id, call_id)) return &view->calls.rows[i];
+    return NULL;
+}
+
+/* Both rows are what was shown first. */
+static bool unharmed(const struct deed *deed, const struct interaction *row,
+                     const struct call *call)
+{
+    return intact(deed, call) && str_eq(row->args, deed->asked.args) &&
+           str_eq(row->binding, deed->asked.binding);
+}
+
+static struct fate_of_call answer_ask(enum decision decision)
+{
+    if (decision == DECISION_CANCEL)
+        return (struct fate_of_call){.state = CALL_CANCELLED, .error = "cancelled"};
+    if (decision == DECISION_EXPIRE)
+        return (struct fate_of_call){.state = CALL_CANCELLED, .error = "expired"};
+    return (struct fate_of_call){.state = CALL_DONE};
+}
+
+/* Asked again, if the tool as it is now takes the arguments. */
+static struct fate_of_call answer_superseded(struct sim *sim, const struct call *call)
+{
+    int fake = fake_of(call->tool);
+    if (fake < 0 || sim->house.forms[fake] == FORM_GONE) return failed("tool_unavailable");
+    if (!form_takes(sim->house.forms[fake], parse(sim, call->args)))
+        return failed("invalid_arguments");
+    return waiting;
+}
+
+static struct fate_of_call answer_confirm(struct sim *sim, const struct interaction *row,
+                                          const struct call *call, enum decision decision)
+{
+    const struct deed *deed = deed_of(sim, call->call_id);
+    bool plan = str_eq(row->tool, tool_submit_plan.name);
+    switch (decision) {
+    case DECISION_APPROVE:
+    case DECISION_EDIT:
+        if (!unharmed(deed, row, call)) return failed("binding_mismatch");
+        return (struct fate_of_call){.state = plan ? CALL_DONE : CALL_APPROVED};
+    case DECISION_REJECT:
+        return (struct fate_of_call){.state = CALL_REJECTED, .error = "rejected"};
+    case DECISION_RESPOND:
+        return (struct fate_of_call){.state = CALL_REJECTED};
+    case DECISION_SUPERSEDE:
+        return answer_superseded(sim, call);
+    default:
+        return answer_ask(decision);
+    }
+}
+
+static struct fate_of_call answer_uncertain(enum decision decision)
+{
+    if (decision == DECISION_RETRY) return (struct fate_of_call){.state = CALL_APPROVED};
+    if (decision == DECISION_HAPPENED) return (struct fate_of_call){.state = CALL_DONE};
+    return failed("unknown_outcome");
+}
+
+/* People's last word on a call. */
+static void write_down(struct sim *sim, const struct interaction *row, const struct call *call,
+                       const struct resolution *r)
+{
+    struct deed *deed = deed_of(sim, call->call_id);
+    bool refuses = r->decision == DECISION_REJECT || r->decision == DECISION_RESPOND ||
+                   r->decision == DECISION_CANCEL || r->decision == DECISION_EXPIRE;
+    if (row->type == INTERACTION_UNCERTAIN) {
+        deed->approved = r->decision == DECISION_RETRY;
+        deed->retries += r->decision == DECISION_RETRY;
+    } else if (row->type == INTERACTION_CONFIRM) {
+        deed->refused = refuses;
+        deed->approved = call->state == CALL_APPROVED;
+    }
+    if (r->decision == DECISION_EDIT && deed->approved) {
+        deed->asked.args = keep(sim, r->args);
+        deed->asked.binding = keep(sim, call->binding);
+    }
+}
+
+static void settled_one(struct sim *sim, const struct view *view, const struct outcome *o,
+                        const struct interaction *row, const struct resolution *r)
+{
+    if (row->type == INTERACTION_CONNECTION_LOST) {
+        bool goes_on = r->decision == DECISION_CONTINUE;
+        if (goes_on == o->ended) broken(sim, "a model that was gone, and a run that does not fit");
+        return;
+    }
+    const struct call *before = loaded(view, row->call_id), *call = changed(o, row->call_id);
+    if (!before || !call) {
+        broken(sim, "%.*s is settled and its call is not touched", STR_ARG(row->id));
+        return;
+    }
+    struct fate_of_call fate =
+        row->type == INTERACTION_ASK_USER    ? answer_ask(r->decision)
+        : row->type == INTERACTION_UNCERTAIN ? answer_uncertain(r->decision)
+                                             : answer_confirm(sim, row, before, r->decision);
+    compare(sim, "an answer", call, &fate);
+    write_down(sim, row, call, r);
+    bool told = row->type == INTERACTION_ASK_USER || r->decision == DECISION_RESPOND;
+    if (told && r->text.len && !str_eq(call->model_text, r->text))
+        broken(sim, "the model is told something else than the person said");
+}
+
+void oracle_resolve(struct sim *sim, const struct view *view, const struct input *input,
+                    const struct outcome *o)
+{
+    size_t settled = 0;
+    for (size_t i = 0; i < input->resolution_count; i++) {
+        const struct resolution *r = &input->resolutions[i];
+        const struct interaction *row = world_interaction(sim, r->interaction_id);
+        if (!row || row->status != INTERACTION_OPEN) continue;
+        settled++;
+        settled_one(sim, view, o, row, r);
+    }
+    if (settled != o->settled_count)
+        broken(sim, "%zu are settled, %zu were answered", o->settled_count, settled);
+}

@@ -56,8 +56,8 @@ str fact_tool_result(struct arena *arena, const struct tool_result_fact *result)
 /* How a leg, or a run, ended. */
 struct run_finished {
     const char *outcome;
-    const char *code;            /* NULL: none */
-    const str *interactions;     /* ids that are open */
+    const char *code;        /* NULL: none */
+    const str *interactions; /* ids that are open */
     size_t interaction_count;
     struct model_usage usage;
 };

@@ -20,7 +20,7 @@ struct flights {
     struct loop *loop;
     struct spool *spool; /* for long results */
     const struct tools *tools;
-    msec retry_ms; /* before the second attempt; doubles */
+    msec retry_ms;              /* before the second attempt; doubles */
     void (*on_over)(void *arg); /* one has ended; never from inside a function below */
     void (*on_trouble)(void *arg, const char *what, enum err e);
     void *arg;

@@ -60,8 +60,8 @@ str step_id(struct step *step, const char *prefix)
 void add_fact(struct step *step, const char *type, str data)
 {
     struct outcome *out = step->out;
-    *ROWS_ADD(step->arena, out->facts, out->fact_count) = (struct fact){
-        .type = type, .run_id = step->state->trace_id, .at = step->now, .data = data};
+    *ROWS_ADD(step->arena, out->facts, out->fact_count) =
+        (struct fact){.type = type, .run_id = step->state->trace_id, .at = step->now, .data = data};
 }
 
 void add_message(struct step *step, struct message message)
@@ -186,19 +186,18 @@ static void step_open(struct step *step)
     step->calls = arena_array(step->arena, view->calls.count, sizeof *step->calls);
     for (size_t i = 0; i < view->calls.count; i++) step->calls[i].call = view->calls.rows[i];
     step->open_count = view->open.count;
-    step->open = arena_array(step->arena, view->open.count + CALLS_TURN_MAX + 1, sizeof *step->open);
+    step->open =
+        arena_array(step->arena, view->open.count + CALLS_TURN_MAX + 1, sizeof *step->open);
     for (size_t i = 0; i < view->open.count; i++) step->open[i] = view->open.rows[i];
 }
 
 static void name_rows(struct step *step)
 {
     struct state *state = step->state;
-    state->interaction_ids = (struct id_list){
-        arena_array(step->arena, step->open_count, sizeof(str)), step->open_count};
-    for (size_t i = 0; i < step->open_count; i++)
-        state->interaction_ids.ids[i] = step->open[i].id;
-    state->call_ids =
-        (struct id_list){arena_array(step->arena, step->call_count, sizeof(str)), 0};
+    state->interaction_ids =
+        (struct id_list){arena_array(step->arena, step->open_count, sizeof(str)), step->open_count};
+    for (size_t i = 0; i < step->open_count; i++) state->interaction_ids.ids[i] = step->open[i].id;
+    state->call_ids = (struct id_list){arena_array(step->arena, step->call_count, sizeof(str)), 0};
     for (size_t i = 0; i < step->call_count; i++)
         if (!step->calls[i].call.result_id.len)
             state->call_ids.ids[state->call_ids.count++] = step->calls[i].call.call_id;
@@ -212,7 +211,8 @@ static void step_close(struct step *step)
     for (size_t i = 0; i < step->call_count; i++) {
         const struct work_call *work = &step->calls[i];
         if (!work->touched && !work->added) continue;
-        out->calls[out->call_count++] = (struct call_change){work->call, work->added, work->started};
+        out->calls[out->call_count++] =
+            (struct call_change){work->call, work->added, work->started};
     }
 }
 

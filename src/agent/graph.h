@@ -22,11 +22,11 @@
 /* A run as it stands in the store. */
 struct view {
     struct state state;
-    int64_t thread, run; /* rows */
-    str agent, model;    /* names, as the run's row has them */
-    uint32_t legs;       /* so far */
-    bool leg_open;       /* the newest one has not ended */
-    bool cancelling;     /* a person has stopped the run */
+    int64_t thread, run;          /* rows */
+    str agent, model;             /* names, as the run's row has them */
+    uint32_t legs;                /* so far */
+    bool leg_open;                /* the newest one has not ended */
+    bool cancelling;              /* a person has stopped the run */
     struct call_list calls;       /* of the model's last turn with calls, in its order */
     struct interaction_list open; /* that it waits for */
     struct grant_list grants;     /* that may serve it */
@@ -65,10 +65,10 @@ enum input_kind {
 /* How a call ended. */
 struct call_end {
     bool failed;
-    str error;      /* if it failed */
-    str content;    /* the tool's own text, may be empty */
-    str result;     /* JSON, or empty */
-    str spool;      /* file that holds the result instead; empty: none */
+    str error;   /* if it failed */
+    str content; /* the tool's own text, may be empty */
+    str result;  /* JSON, or empty */
+    str spool;   /* file that holds the result instead; empty: none */
     uint64_t result_bytes;
     str model_text; /* what the model sees */
 };
@@ -104,7 +104,8 @@ struct outcome {
     struct state state;
     struct fact *facts;
     size_t fact_count;
-    struct message *messages; /* seq = index of the fact it belongs to, plus 1; saving adds the base */
+    struct message
+        *messages; /* seq = index of the fact it belongs to, plus 1; saving adds the base */
     size_t message_count;
     struct call_change *calls;
     size_t call_count;
@@ -153,7 +154,7 @@ enum effect {
 enum effect graph_effect(const struct view *view);
 bool call_repeatable(const struct call *call);
 
-/* What the model is asked for now. */
+/* What the model is asked for next. */
 enum node graph_node(const struct state *state);
 
 /* When the time of the run is used up, if it goes on without a pause; 0: never. */

@@ -21,7 +21,7 @@ struct step {
     const struct view *view;   /* NULL at the start of a run */
     const struct input *input; /* likewise */
     struct outcome *out;
-    struct state *state; /* of the outcome */
+    struct state *state;     /* of the outcome */
     struct work_call *calls; /* of the turn that is not settled yet */
     size_t call_count;
     struct interaction *open; /* that are open, as far as this step has come */
@@ -53,6 +53,8 @@ void open_plan(struct step *step, struct work_call *work);
 void open_uncertain(struct step *step, struct work_call *work);
 void open_connection_lost(struct step *step, str reason);
 size_t confirms_open(const struct step *step);
+bool call_intact(const struct step *step, const struct call *call); /* as its binding says */
+void refuse_binding(struct step *step, struct work_call *work);
 /* The rule that an approval is bound to: the judgement's, and which schema was shown. */
 str confirm_rule(struct arena *arena, const struct judgement *judged, const struct tool *tool);
 void on_resolve(struct step *step);

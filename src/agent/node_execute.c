@@ -15,6 +15,7 @@
 #include "agent/node.h"
 #include "base/limits.h"
 #include "store/rows.h"
+#include "tool/schema.h"
 
 bool call_ready(const struct call *call)
 {
@@ -61,17 +62,6 @@ void end_unstarted(struct step *step, enum text text)
 
 /* ---- start ---- */
 
-static struct bound bound_to(const struct step *step, const struct call *call)
-{
-    return (struct bound){.owner = step->state->user_id,
-                          .run_id = step->state->trace_id,
-                          .call_id = call->call_id,
-                          .tool = call->tool,
-                          .args = call->args,
-                          .agent = step->view->agent,
-                          .rule = call->rule};
-}
-
 /* The approval lapsed with the schema it was given for: the call is asked for again. */
 static bool schema_changed(struct step *step, const struct call *call, const struct tool *tool)
 {
@@ -107,16 +97,19 @@ static void try_start(struct step *step, struct work_call *work)
     struct call *call = &work->call;
     const struct tool *tool = agent_tool(agent, call->tool);
     struct json *args = NULL;
-    struct bound bound = bound_to(step, call);
+    struct fault why = {0};
     if (!tool) {
         end_call(step, work, CALL_FAILED, "tool_unavailable", say(step, TEXT_NO_TOOL, call->tool));
         return;
     }
     bool intact = json_parse(step->arena, call->args, &args, NULL) == OK;
-    if (call->rule.len) intact = intact && binding_fits(step->input->binder, &bound, call->binding);
-    if (!intact) {
-        end_call(step, work, CALL_FAILED, "binding_mismatch", say(step, TEXT_BINDING, STR_EMPTY));
-        add_audit(step, AUDIT_REFUSED, NULL, call, STR("binding_mismatch"), call->args);
+    if (!intact || (call->rule.len && !call_intact(step, call))) {
+        refuse_binding(step, work);
+        return;
+    }
+    if (schema_check(tool->args, args, "args", &why)) { /* the tool is another since */
+        end_call(step, work, CALL_FAILED, "invalid_arguments",
+                 say(step, TEXT_BAD_ARGS, str_c(why.text)));
         return;
     }
     struct judgement judged = policy_judge(step->arena, &agent->policy, &agent->policy_settings,
@@ -168,12 +161,19 @@ void on_result(struct step *step)
                   call->model_text);
 }
 
-/* In a run that is being cancelled nobody is asked. */
+/* In a run that is being cancelled nobody is asked, and about a read nobody has to be: it cannot be
+ * repeated because its tool is gone. */
 void on_lost(struct step *step)
 {
     struct work_call *work = find_call(step, step->input->call_id);
     if (!work || work->call.state != CALL_STARTED) return;
-    if (step->view->cancelling) {
+    if (!work->call.write) {
+        bool stopped = step->view->cancelling;
+        end_call(step, work, stopped ? CALL_CANCELLED : CALL_FAILED,
+                 stopped ? "cancelled" : "tool_unavailable",
+                 say(step, stopped ? TEXT_CANCELLED : TEXT_NO_TOOL, work->call.tool));
+        show_results(step);
+    } else if (step->view->cancelling) {
         end_call(step, work, CALL_FAILED, "unknown_outcome", say(step, TEXT_UNKNOWN, STR_EMPTY));
         show_results(step);
     } else {
@@ -252,10 +252,11 @@ static void show_result(struct step *step, struct work_call *work)
     call->result_id = step_id(step, "msg_");
     str content = summary(step, call);
     add_fact(step, FACT_TOOL_RESULT,
-             fact_tool_result(step->arena, &(struct tool_result_fact){.call = call,
-                                                                      .args = call->args,
-                                                                      .content = content,
-                                                                      .ref = result_ref(step, call)}));
+             fact_tool_result(step->arena,
+                              &(struct tool_result_fact){.call = call,
+                                                         .args = call->args,
+                                                         .content = content,
+                                                         .ref = result_ref(step, call)}));
     add_message(step, (struct message){
                           .id = call->result_id,
                           .role = STR("tool"),

@@ -101,28 +101,50 @@ str confirm_rule(struct arena *arena, const struct judgement *judged, const stru
     return arena_printf(arena, "%.*s#%016llx", STR_ARG(judged->rule), (unsigned long long)head);
 }
 
-static str binding_of(struct step *step, const struct call *call)
+static struct bound bound_to(const struct step *step, const struct call *call)
 {
-    char binding[BINDING_BYTES];
-    struct bound bound = {.owner = step->state->user_id,
+    return (struct bound){.owner = step->state->user_id,
                           .run_id = step->state->trace_id,
                           .call_id = call->call_id,
                           .tool = call->tool,
                           .args = call->args,
                           .agent = step->view->agent,
                           .rule = call->rule};
+}
+
+static str binding_of(struct step *step, const struct call *call)
+{
+    char binding[BINDING_BYTES];
+    struct bound bound = bound_to(step, call);
     binding_make(step->input->binder, &bound, binding);
     return arena_str(step->arena, str_c(binding));
+}
+
+bool call_intact(const struct step *step, const struct call *call)
+{
+    struct bound bound = bound_to(step, call);
+    return binding_fits(step->input->binder, &bound, call->binding);
+}
+
+void refuse_binding(struct step *step, struct work_call *work)
+{
+    end_call(step, work, CALL_FAILED, "binding_mismatch", say(step, TEXT_BINDING, STR_EMPTY));
+    add_audit(step, AUDIT_REFUSED, NULL, &work->call, STR("binding_mismatch"), work->call.args);
+}
+
+/* True: it may not be asked for, and has its result. */
+static bool too_many_confirms(struct step *step, struct work_call *work)
+{
+    if (confirms_open(step) < CONFIRMS_OPEN_MAX) return false;
+    end_call(step, work, CALL_FAILED, "too_many_confirms", say(step, TEXT_TOO_MANY, STR_EMPTY));
+    return true;
 }
 
 void open_confirm(struct step *step, struct work_call *work, const struct tool *tool,
                   const struct judgement *judged, const struct json *args)
 {
     struct call *call = &work->call;
-    if (confirms_open(step) >= CONFIRMS_OPEN_MAX) {
-        end_call(step, work, CALL_FAILED, "too_many_confirms", say(step, TEXT_TOO_MANY, STR_EMPTY));
-        return;
-    }
+    if (too_many_confirms(step, work)) return;
     work->touched = true;
     call->state = CALL_WAITING;
     call->rule = confirm_rule(step->arena, judged, tool);
@@ -131,24 +153,25 @@ void open_confirm(struct step *step, struct work_call *work, const struct tool *
     str question = say(step, TEXT_ASK_CONFIRM, call->tool);
     interrupt(step, current_node(step), step->state->phase);
     open_one(step, (struct interaction){
-                   .type = INTERACTION_CONFIRM,
-                   .call_id = call->call_id,
-                   .approver = judged->approver,
-                   .display_text = arena_printf(step->arena, "%.*s %.*s", STR_ARG(question),
-                                                STR_ARG(summary)),
-                   .tool = call->tool,
-                   .args = call->args,
-                   .summary = summary,
-                   .args_schema = tool->schema,
-                   .risk = str_c(tool_risk_name(tool->risk)),
-                   .binding = call->binding,
-               });
+                       .type = INTERACTION_CONFIRM,
+                       .call_id = call->call_id,
+                       .approver = judged->approver,
+                       .display_text = arena_printf(step->arena, "%.*s %.*s", STR_ARG(question),
+                                                    STR_ARG(summary)),
+                       .tool = call->tool,
+                       .args = call->args,
+                       .summary = summary,
+                       .args_schema = tool->schema,
+                       .risk = str_c(tool_risk_name(tool->risk)),
+                       .binding = call->binding,
+                   });
 }
 
 /* Its rule has no schema to change with: submit_plan is ours. */
 void open_plan(struct step *step, struct work_call *work)
 {
     struct call *call = &work->call;
+    if (too_many_confirms(step, work)) return;
     work->touched = true;
     call->state = CALL_WAITING;
     call->rule = STR("plan");
@@ -157,16 +180,16 @@ void open_plan(struct step *step, struct work_call *work)
     bool first = step->state->phase == PHASE_PLANNING;
     interrupt(step, STR("confirm"), first ? PHASE_WAITING_CONFIRM : step->state->phase);
     open_one(step, (struct interaction){
-                   .type = INTERACTION_CONFIRM,
-                   .call_id = call->call_id,
-                   .display_text = question,
-                   .tool = call->tool,
-                   .args = call->args,
-                   .summary = question,
-                   .args_schema = tool_submit_plan.schema,
-                   .risk = str_c(tool_risk_name(RISK_WRITE)),
-                   .binding = call->binding,
-               });
+                       .type = INTERACTION_CONFIRM,
+                       .call_id = call->call_id,
+                       .display_text = question,
+                       .tool = call->tool,
+                       .args = call->args,
+                       .summary = question,
+                       .args_schema = tool_submit_plan.schema,
+                       .risk = str_c(tool_risk_name(RISK_WRITE)),
+                       .binding = call->binding,
+                   });
 }
 
 void open_uncertain(struct step *step, struct work_call *work)
@@ -177,24 +200,24 @@ void open_uncertain(struct step *step, struct work_call *work)
     if (json_parse(step->arena, call->args, &args, NULL)) args = NULL;
     interrupt(step, STR("execute"), step->state->phase);
     open_one(step, (struct interaction){
-                   .type = INTERACTION_UNCERTAIN,
-                   .call_id = call->call_id,
-                   .display_text = say(step, TEXT_ASK_UNCERTAIN, call->tool),
-                   .tool = call->tool,
-                   .args = call->args,
-                   .summary = call_summary(step->arena, tool, call->tool, args),
-                   .args_schema = tool ? tool->schema : STR("{}"),
-                   .risk = str_c(tool_risk_name(tool ? tool->risk : RISK_WRITE)),
-               });
+                       .type = INTERACTION_UNCERTAIN,
+                       .call_id = call->call_id,
+                       .display_text = say(step, TEXT_ASK_UNCERTAIN, call->tool),
+                       .tool = call->tool,
+                       .args = call->args,
+                       .summary = call_summary(step->arena, tool, call->tool, args),
+                       .args_schema = tool ? tool->schema : STR("{}"),
+                       .risk = str_c(tool_risk_name(tool ? tool->risk : RISK_WRITE)),
+                   });
 }
 
 void open_connection_lost(struct step *step, str reason)
 {
     interrupt(step, current_node(step), step->state->phase);
     open_one(step, (struct interaction){
-                   .type = INTERACTION_CONNECTION_LOST,
-                   .display_text = say(step, TEXT_ASK_MODEL, reason),
-               });
+                       .type = INTERACTION_CONNECTION_LOST,
+                       .display_text = say(step, TEXT_ASK_MODEL, reason),
+                   });
 }
 
 /* ---- settling ---- */
@@ -216,12 +239,12 @@ static enum interaction_status status_of(enum decision decision)
 static const char *decision_word(enum decision decision)
 {
     static const char *const words[DECISION_COUNT] = {
-        [DECISION_ANSWER] = "answer",     [DECISION_SKIP] = "skip",
-        [DECISION_APPROVE] = "approve",   [DECISION_EDIT] = "edit",
-        [DECISION_REJECT] = "reject",     [DECISION_RESPOND] = "respond",
-        [DECISION_CONTINUE] = "continue", [DECISION_GIVE_UP] = "give_up",
-        [DECISION_RETRY] = "retry",       [DECISION_HAPPENED] = "happened",
-        [DECISION_CANCEL] = "cancel",     [DECISION_EXPIRE] = "expire",
+        [DECISION_ANSWER] = "answer",       [DECISION_SKIP] = "skip",
+        [DECISION_APPROVE] = "approve",     [DECISION_EDIT] = "edit",
+        [DECISION_REJECT] = "reject",       [DECISION_RESPOND] = "respond",
+        [DECISION_CONTINUE] = "continue",   [DECISION_GIVE_UP] = "give_up",
+        [DECISION_RETRY] = "retry",         [DECISION_HAPPENED] = "happened",
+        [DECISION_CANCEL] = "cancel",       [DECISION_EXPIRE] = "expire",
         [DECISION_SUPERSEDE] = "supersede",
     };
     return words[decision];
@@ -264,6 +287,19 @@ static struct interaction close_open(struct step *step, size_t at, const struct 
     return interaction;
 }
 
+/* The word lets it run, and call and card are still what was shown first. */
+static bool approves(struct step *step, struct work_call *work,
+                     const struct interaction *interaction, const struct resolution *r)
+{
+    const struct call *call = &work->call;
+    if (r->decision != DECISION_APPROVE && r->decision != DECISION_EDIT) return false;
+    if (call_intact(step, call) && str_eq(interaction->args, call->args) &&
+        str_eq(interaction->binding, call->binding))
+        return true;
+    refuse_binding(step, work);
+    return false;
+}
+
 static void settle_ask(struct step *step, struct work_call *work, const struct resolution *r)
 {
     bool gone = r->decision == DECISION_CANCEL || r->decision == DECISION_EXPIRE;
@@ -283,28 +319,21 @@ static struct plan plan_of(struct step *step, str args)
     for (const struct json *s = steps ? steps->child : NULL; s; s = s->next) {
         str content = str_trim(json_text(json_get(s, STR("content"))));
         if (!content.len) continue;
-        plan.steps[plan.count++] = (struct plan_step){
-            .content = content, .done_when = str_trim(json_text(json_get(s, STR("done_when"))))};
+        plan.steps[plan.count++] =
+            (struct plan_step){.content = content,
+                               .done_when = str_trim(json_text(json_get(s, STR("done_when"))))};
     }
     return plan;
 }
 
-/* Where the run goes on is decided here; it goes there when nothing else of the set is open. */
-static void settle_plan(struct step *step, struct work_call *work, const struct resolution *r)
+static void adopt_plan(struct step *step, struct work_call *work, const struct resolution *r)
 {
     struct state *state = step->state;
     bool edited = r->decision == DECISION_EDIT;
-    state->resume.phase = PHASE_PLANNING;
-    if (r->decision == DECISION_CANCEL || r->decision == DECISION_EXPIRE) {
-        settle_ask(step, work, r);
-        return;
+    if (edited) {
+        work->call.args = r->args;
+        work->call.binding = binding_of(step, &work->call);
     }
-    if (r->decision != DECISION_APPROVE && !edited) {
-        bool error = r->decision != DECISION_RESPOND;
-        end_call(step, work, CALL_REJECTED, error ? "rejected" : NULL, told(step, r));
-        return;
-    }
-    if (edited) work->call.args = r->args;
     state->plan = plan_of(step, work->call.args);
     if (!state->plan.count) { /* nothing but blanks */
         end_call(step, work, CALL_FAILED, "invalid_arguments", say(step, TEXT_PLAN_OFF, STR_EMPTY));
@@ -315,6 +344,27 @@ static void settle_plan(struct step *step, struct work_call *work, const struct 
     end_call(step, work, CALL_DONE, NULL,
              edited ? say(step, TEXT_PLAN_EDITED, r->args)
                     : say(step, TEXT_PLAN_APPROVED, STR_EMPTY));
+}
+
+/* Where the run goes on is decided here; it goes there when nothing else of the set is open. */
+static void settle_plan(struct step *step, struct work_call *work,
+                        const struct interaction *interaction, const struct resolution *r)
+{
+    step->state->resume.phase = PHASE_PLANNING;
+    switch (r->decision) {
+    case DECISION_APPROVE:
+    case DECISION_EDIT:
+        if (approves(step, work, interaction, r)) adopt_plan(step, work, r);
+        break;
+    case DECISION_CANCEL:
+    case DECISION_EXPIRE:
+        settle_ask(step, work, r);
+        break;
+    default:
+        end_call(step, work, CALL_REJECTED, r->decision == DECISION_RESPOND ? NULL : "rejected",
+                 told(step, r));
+        break;
+    }
 }
 
 /* ---- an approval ---- */
@@ -369,11 +419,13 @@ static void settle_confirm(struct step *step, struct work_call *work,
     work->touched = true;
     switch (r->decision) {
     case DECISION_EDIT:
+        if (!approves(step, work, interaction, r)) break;
         call->args = r->args;
         call->binding = binding_of(step, call);
         call->state = CALL_APPROVED;
         break;
     case DECISION_APPROVE:
+        if (!approves(step, work, interaction, r)) break;
         call->state = CALL_APPROVED;
         if (r->always) grant(step, interaction, r);
         break;
@@ -420,7 +472,7 @@ static void apply(struct step *step, const struct interaction *interaction,
     else if (interaction->type == INTERACTION_UNCERTAIN)
         settle_uncertain(step, work, r);
     else if (str_eq(interaction->tool, tool_submit_plan.name))
-        settle_plan(step, work, r);
+        settle_plan(step, work, interaction, r);
     else
         settle_confirm(step, work, interaction, r);
 }
@@ -461,9 +513,8 @@ void on_resolve(struct step *step)
 void cancel_open(struct step *step)
 {
     while (step->open_count) {
-        struct resolution r = {.decision = DECISION_CANCEL,
-                               .by = step->state->user_id,
-                               .via = STR("cancel")};
+        struct resolution r = {
+            .decision = DECISION_CANCEL, .by = step->state->user_id, .via = STR("cancel")};
         struct interaction interaction = close_open(step, 0, &r);
         struct work_call *work = find_call(step, interaction.call_id);
         if (!work) continue;
@@ -471,7 +522,6 @@ void cancel_open(struct step *step)
             end_call(step, work, CALL_FAILED, "unknown_outcome",
                      say(step, TEXT_UNKNOWN, STR_EMPTY));
         else
-            end_call(step, work, CALL_CANCELLED, "cancelled",
-                     say(step, TEXT_CANCELLED, STR_EMPTY));
+            end_call(step, work, CALL_CANCELLED, "cancelled", say(step, TEXT_CANCELLED, STR_EMPTY));
     }
 }

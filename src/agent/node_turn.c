@@ -127,7 +127,8 @@ static struct sorted sort_ask(struct step *step, const struct call *call)
 {
     struct sorted s = {.sort = SORT_ASK};
     struct fault why = {0};
-    if (!step->input->agent->ask_user) return failed("not_offered", say(step, TEXT_ASK_OFF, STR_EMPTY));
+    if (!step->input->agent->ask_user)
+        return failed("not_offered", say(step, TEXT_ASK_OFF, STR_EMPTY));
     if (ask_parse(step->arena, call->args, &s.asked, &why)) return wrong(step, why.text);
     return s;
 }
@@ -135,16 +136,6 @@ static struct sorted sort_ask(struct step *step, const struct call *call)
 static bool plan_offered(const struct step *step)
 {
     return step->input->agent->plan != PLAN_NEVER && !step->state->plan.count;
-}
-
-/* A second plan in one turn would have to be approved beside the first. */
-static bool plan_waits(const struct step *step)
-{
-    for (size_t i = 0; i < step->call_count; i++)
-        if (step->calls[i].call.state == CALL_WAITING &&
-            str_eq(step->calls[i].call.tool, tool_submit_plan.name))
-            return true;
-    return false;
 }
 
 static enum err check_schema(struct step *step, str schema_text, const struct json *args,
@@ -161,8 +152,7 @@ static enum err check_schema(struct step *step, str schema_text, const struct js
 static struct sorted sort_plan(struct step *step, const struct json *args)
 {
     struct fault why = {0};
-    if (!plan_offered(step) || plan_waits(step))
-        return failed("not_offered", say(step, TEXT_PLAN_OFF, STR_EMPTY));
+    if (!plan_offered(step)) return failed("not_offered", say(step, TEXT_PLAN_OFF, STR_EMPTY));
     if (check_schema(step, tool_submit_plan.schema, args, &why)) return wrong(step, why.text);
     return (struct sorted){.sort = SORT_PLAN};
 }
@@ -195,6 +185,17 @@ static struct sorted sort_call(struct step *step, const struct call *call, str w
     if (str_eq(call->tool, tool_ask_user.name)) return sort_ask(step, call);
     if (str_eq(call->tool, tool_submit_plan.name)) return sort_plan(step, args);
     return sort_tool(step, call, args);
+}
+
+/* A second plan in one turn would have to be approved beside the first. */
+static void refuse_further_plans(struct step *step, struct sorted *sorted)
+{
+    bool planned = false;
+    for (size_t i = 0; i < step->call_count; i++) {
+        if (sorted[i].sort != SORT_PLAN) continue;
+        if (planned) sorted[i] = failed("not_offered", say(step, TEXT_PLAN_OFF, STR_EMPTY));
+        planned = true;
+    }
 }
 
 /* ---- calls: as rows and facts ---- */
@@ -271,8 +272,8 @@ static void take_calls(struct step *step, str message_id)
     step->call_count = turn->call_count;
     step->calls = arena_array(step->arena, turn->call_count, sizeof *step->calls);
     for (size_t i = 0; i < turn->call_count; i++)
-        step->calls[i] = (struct work_call){
-            .call = make_call(step, &turn->calls[i], i, message_id), .added = true};
+        step->calls[i] = (struct work_call){.call = make_call(step, &turn->calls[i], i, message_id),
+                                            .added = true};
 }
 
 static void act(struct step *step, struct work_call *work, const struct sorted *s)
@@ -335,11 +336,10 @@ static void call_turn(struct step *step)
 
     struct sorted *sorted = arena_array(step->arena, step->call_count, sizeof *sorted);
     for (size_t i = 0; i < step->call_count; i++)
-        sorted[i] =
-            sort_call(step, &step->calls[i].call, step->input->turn.calls[i].args);
+        sorted[i] = sort_call(step, &step->calls[i].call, step->input->turn.calls[i].args);
+    refuse_further_plans(step, sorted);
     bool abort = too_many_corrections(step, sorted, &why);
-    for (size_t i = 0; i < step->call_count && !abort; i++)
-        act(step, &step->calls[i], &sorted[i]);
+    for (size_t i = 0; i < step->call_count && !abort; i++) act(step, &step->calls[i], &sorted[i]);
     if (abort) {
         end_unstarted(step, TEXT_DROPPED);
         show_results(step);

@@ -49,7 +49,7 @@ enum { STALE_MAX = 1000 }; /* people do not answer that often between two commit
 
 struct runs {
     struct runs_options options;
-    struct map active; /* thread id, 8 bytes -> struct active */
+    struct map active;   /* thread id, 8 bytes -> struct active */
     bool missed;         /* a run found no room; look for it again when there is some */
     struct timer *again; /* to look after a store that could not */
     bool stopping;
@@ -67,8 +67,8 @@ struct active {
     struct runs *runs;
     int64_t thread;
     enum active_state state;
-    bool again;     /* woken while something was under way: look at the rows again */
-    bool forgotten; /* gone as soon as the job under way is done */
+    bool again;         /* woken while something was under way: look at the rows again */
+    bool forgotten;     /* gone as soon as the job under way is done */
     struct arena arena; /* of everything loaded */
     struct run run;
     str thread_id, owner, timezone;
@@ -195,8 +195,8 @@ static enum err commit_run(struct job *job, struct db *db)
         e = run_damaged(db, &commit->arena, saver, &commit->run, commit->damaged, commit->now,
                         &commit->stepped);
     else
-        e = outcome_save(db, &commit->arena, saver, &commit->run, commit->version,
-                         &commit->outcome, commit->now);
+        e = outcome_save(db, &commit->arena, saver, &commit->run, commit->version, &commit->outcome,
+                         commit->now);
     if (e || (!commit->damaged && !commit->outcome.ended)) return e;
 
     struct run next;
@@ -329,8 +329,7 @@ static void fail_damaged(struct active *active, const char *why)
 
 static void step_turn(struct active *active)
 {
-    struct input input = {.kind = INPUT_TURN,
-                          .turn = speech_turn(&active->speech, &active->arena)};
+    struct input input = {.kind = INPUT_TURN, .turn = speech_turn(&active->speech, &active->arena)};
     bool only_calls = input.turn.call_count && !input.turn.text.len;
     if (only_calls && graph_node(&active->view.state) == NODE_DELIVER)
         speech_discard(&active->speech, "no tools were offered"); /* only words count there */
@@ -435,8 +434,7 @@ static void step_cancel(struct active *active)
 static void go_on(struct active *active)
 {
     active->state = ACTIVE_WORKING;
-    if (active->view.cancelling)
-        flights_let_go_reads(&active->flights, active->view.state.locale);
+    if (active->view.cancelling) flights_let_go_reads(&active->flights, active->view.state.locale);
     if (save_flight(active) || look_for_lost(active)) return;
     if (active->speech.whole && !active->view.cancelling) {
         step_turn(active);
@@ -502,10 +500,9 @@ static enum err load_context(struct load *load, struct db *db)
 {
     struct active *active = load->active;
     struct arena *arena = &active->arena;
-    enum err e = message_page(db, arena, active->thread, 0, 0, RUN_CONTEXT_MESSAGES_MAX,
-                              &load->messages);
-    if (!e && active->view.state.round_used)
-        e = calls_seen(db, arena, active->run.id, &load->seen);
+    enum err e =
+        message_page(db, arena, active->thread, 0, 0, RUN_CONTEXT_MESSAGES_MAX, &load->messages);
+    if (!e && active->view.state.round_used) e = calls_seen(db, arena, active->run.id, &load->seen);
     return e;
 }
 

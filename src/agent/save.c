@@ -35,9 +35,9 @@ static enum err load_rows(struct db *db, struct arena *arena, const struct run *
 {
     const struct state *state = &view->state;
     enum err e = OK;
-    if (state->round_used)
-        e = calls_of_round(db, arena, run->id, state->round_used, &view->calls);
-    if (!e && state->interaction_ids.count) e = interactions_of_run(db, arena, run->id, &view->open);
+    if (state->round_used) e = calls_of_round(db, arena, run->id, state->round_used, &view->calls);
+    if (!e && state->interaction_ids.count)
+        e = interactions_of_run(db, arena, run->id, &view->open);
     if (!e) e = grants_of_thread(db, arena, owner, run->thread, &view->grants);
     return e;
 }
@@ -237,8 +237,8 @@ enum err outcome_save(struct db *db, struct arena *arena, const struct saver *sa
 /* ---- a run that cannot go on ---- */
 
 /* Its rows say enough to end it: nobody is left with a question that nothing will come of. */
-enum err run_damaged(struct db *db, struct arena *arena, const struct saver *saver,
-                     struct run *run, const char *why, msec now, struct stepped *ret_stepped)
+enum err run_damaged(struct db *db, struct arena *arena, const struct saver *saver, struct run *run,
+                     const char *why, msec now, struct stepped *ret_stepped)
 {
     struct interaction_list open = {0};
     enum err e = interactions_of_run(db, arena, run->id, &open);
@@ -320,10 +320,8 @@ enum err run_resolve(struct db *db, struct arena *arena, const struct saver *sav
     enum err e = thread_by_id(db, arena, thread, &row);
     if (!e) e = run_current(db, arena, thread, &run);
     if (e) return e;
-    struct input input = {.kind = INPUT_RESOLVE,
-                          .now = now,
-                          .resolutions = resolutions,
-                          .resolution_count = count};
+    struct input input = {
+        .kind = INPUT_RESOLVE, .now = now, .resolutions = resolutions, .resolution_count = count};
     set_random(&input, random);
     return step_here(db, arena, saver, &run, row.owner, &input, ret_stepped);
 }

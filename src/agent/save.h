@@ -60,8 +60,7 @@ enum err run_cancel(struct db *db, struct arena *arena, const struct saver *save
                     struct stepped *ret_stepped) MUST_USE;
 
 /* The run's state cannot be read: it fails, and what it waited for is canceled. */
-enum err run_damaged(struct db *db, struct arena *arena, const struct saver *saver,
-                     struct run *run, const char *why, msec now, struct stepped *ret_stepped)
-    MUST_USE;
+enum err run_damaged(struct db *db, struct arena *arena, const struct saver *saver, struct run *run,
+                     const char *why, msec now, struct stepped *ret_stepped) MUST_USE;
 
 #endif

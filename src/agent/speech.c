@@ -47,8 +47,8 @@ static void on_text(void *arg, str delta)
 {
     struct speech *speech = arg;
     if (speech->text.len == 0) show(speech, (struct preview){.kind = PREVIEW_MESSAGE_START});
-    show(speech, (struct preview){
-                     .kind = PREVIEW_TEXT, .delta = delta, .offset = speech->text_units});
+    show(speech,
+         (struct preview){.kind = PREVIEW_TEXT, .delta = delta, .offset = speech->text_units});
     buf_append(&speech->text, delta);
     speech->text_units += utf8_utf16_units(delta);
 }
@@ -94,8 +94,8 @@ static void on_args(void *arg, size_t index, str delta)
     struct speech *speech = arg;
     if (index >= speech->call_count) return;
     struct growing_call *call = &speech->calls[index];
-    show(speech, (struct preview){
-                     .kind = PREVIEW_CALL_ARGS, .call_id = str_c(call->id), .delta = delta});
+    show(speech,
+         (struct preview){.kind = PREVIEW_CALL_ARGS, .call_id = str_c(call->id), .delta = delta});
     buf_append(&call->args, delta);
     speech->overflow = speech->overflow || call->args.full;
 }

@@ -23,8 +23,8 @@ struct speech {
     const struct clock *clock;
     const struct model *model;
     int64_t thread;
-    msec retry_ms; /* before the second attempt; doubles */
-    void (*on_whole)(void *arg);                             /* speech_turn has it */
+    msec retry_ms;               /* before the second attempt; doubles */
+    void (*on_whole)(void *arg); /* speech_turn has it */
     void (*on_down)(void *arg, enum err e, const char *why); /* no attempt gave one */
     void *arg;
 
@@ -33,9 +33,9 @@ struct speech {
     struct model_call *call;
     struct timer *timer;
     unsigned attempt;
-    bool whole;                              /* it waits to be saved */
-    bool shown;                              /* previews of this attempt went out */
-    bool overflow;                           /* larger than we take */
+    bool whole;    /* it waits to be saved */
+    bool shown;    /* previews of this attempt went out */
+    bool overflow; /* larger than we take */
     char run_id[ID_CLIENT_BYTES_MAX + 1];
     char message_id[4 + ID_BYTES];
     struct buf text, reasoning;

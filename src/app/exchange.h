@@ -38,7 +38,7 @@ struct arena *exchange_arena(struct exchange *x);
 void exchange_json(struct exchange *x, int status, str body);
 void exchange_json_with(struct exchange *x, int status, str body, const struct http_field *fields,
                         size_t field_count);
-void exchange_empty(struct exchange *x); /* 204 */
+void exchange_empty(struct exchange *x);                         /* 204 */
 void exchange_problem(struct exchange *x, int status, str body); /* a document that is written */
 void exchange_error(struct exchange *x, enum err e, const struct fault *why);
 

@@ -321,9 +321,8 @@ static void put_growing_call(struct feed *feed, const struct speech *speech, siz
 static void put_growing_text(struct feed *feed, const struct speech *speech)
 {
     str thread_id = str_c(feed->thread_id), message_id = str_c(speech->message_id);
-    struct preview preview = {.run_id = str_c(speech->run_id),
-                              .message_id = message_id,
-                              .at = clock_wall(&clock_system)};
+    struct preview preview = {
+        .run_id = str_c(speech->run_id), .message_id = message_id, .at = clock_wall(&clock_system)};
     if (speech->reasoning.len) {
         preview.kind = PREVIEW_REASONING;
         preview.delta = buf_str(&speech->reasoning);

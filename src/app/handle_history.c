@@ -73,8 +73,8 @@ static void history_done(struct job *job, enum err e)
         json_number_i64(&w, h->list.count ? h->list.messages[0].seq : h->thread.last_seq + 1);
     }
     json_key(&w, STR("openInteractions"));
-    json_raw(&w, interactions_json(exchange_arena(h->x), h->open.rows, h->open.count,
-                                   h->x->who.user));
+    json_raw(&w,
+             interactions_json(exchange_arena(h->x), h->open.rows, h->open.count, h->x->who.user));
     json_key(&w, STR("seq"));
     json_number_i64(&w, h->thread.last_seq);
     json_object_end(&w);

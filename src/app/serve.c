@@ -175,8 +175,7 @@ static void start_saver(struct server *server)
     secret_subkey(server->secret, SECRET_BINDING, saver->binder.key);
     secret_subkey(server->secret, SECRET_AUDIT, saver->audit_key);
     saver->tools = &server->tools;
-    struct hook *hooks =
-        arena_array(&server->arena, config->webhooks.count, sizeof *hooks);
+    struct hook *hooks = arena_array(&server->arena, config->webhooks.count, sizeof *hooks);
     for (size_t i = 0; i < config->webhooks.count; i++) {
         const struct config_webhook *row = &config->webhooks.items[i];
         hooks[i] = (struct hook){.url = row->url,
@@ -192,8 +191,8 @@ static enum err start_tools(struct server *server, struct fault *reterr)
 {
     struct tools packs[2] = {0};
     calendar_tools(&server->arena, server->store, &packs[0].rows, &packs[0].count);
-    enum err e = agents_http_tools(&server->arena, server->client, server->config, &packs[1],
-                                   reterr);
+    enum err e =
+        agents_http_tools(&server->arena, server->client, server->config, &packs[1], reterr);
     if (!e) e = tools_join(&server->arena, packs, COUNT(packs), &server->tools, reterr);
     if (!e) e = spool_open(server->loop, server->config->data.p, &server->spool, reterr);
     return e;
@@ -233,13 +232,13 @@ static enum err start_agent(struct server *server, struct fault *reterr)
                                                    .on_trouble = on_trouble,
                                                    .arg = server});
     server->feeds = feeds_new(server);
-    server->webhooks = webhooks_new(&(struct webhooks_options){.loop = server->loop,
-                                                               .store = server->store,
-                                                               .client = server->client,
-                                                               .clock = &clock_system,
-                                                               .hooks = server->saver.hooks,
-                                                               .hook_count =
-                                                                   server->saver.hook_count});
+    server->webhooks =
+        webhooks_new(&(struct webhooks_options){.loop = server->loop,
+                                                .store = server->store,
+                                                .client = server->client,
+                                                .clock = &clock_system,
+                                                .hooks = server->saver.hooks,
+                                                .hook_count = server->saver.hook_count});
     server->clockwork = clockwork_new(server);
     return OK;
 }

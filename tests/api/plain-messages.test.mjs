@@ -39,16 +39,9 @@ function assertAnswered(taken, { threadId, runId, ids }) {
 }
 
 describe('one question', () => {
-  for (const [word, text, body, told] of [
-    ['choose', '1 hour', { choices: ['c2'] }, '1 hour'],
-    ['choose', '2', { choices: ['c2'] }, '1 hour'],
-    ['choose', ' 1 ', { choices: ['c1'] }, '30 minutes'],
-    ['choose', '2 hours', { answer: '2 hours' }, '2 hours'],
-    ['choose', '3', { answer: '3' }, '3'],
-    ['open', '2', { answer: '2' }, '2'],
-    ['open', '预算，和明年的计划', { answer: '预算，和明年的计划' }, '预算，和明年的计划'],
-    ['strict', 'Blue', { choices: ['c2'] }, 'Blue'],
-    ['strict', '1', { choices: ['c1'] }, 'Red'],
+  for (const [word, text, told] of [
+    ['choose', '1 hour', '1 hour'], ['choose', '2', '1 hour'], ['choose', ' 1 ', '30 minutes'], ['choose', '2 hours', '2 hours'],
+    ['choose', '3', '3'], ['open', '2', '2'], ['open', '预算，和明年的计划', '预算，和明年的计划'], ['strict', 'Blue', 'Blue'], ['strict', '1', 'Red'],
   ]) {
     test(`${word}: ${JSON.stringify(text)} answers it`, async (t) => {
       const { threadId, runId, open: [asked] } = await waiting(server, word);
@@ -61,7 +54,7 @@ describe('one question', () => {
       assert.equal(added.data.message.content, text);
       assert.equal(added.data.message.metadata.answer_to, asked.interactionId);
       assert.equal(added.data.message.metadata.run_id, runId);
-      assert.deepEqual([resolved.data.answer, resolved.data.text, resolved.data.via], [body, told, 'message']);
+      assert.deepEqual([resolved.data.answer, resolved.data.text, resolved.data.via], [{ answer: text.trim() }, told, 'message']);
       assert.equal(result.data.content, told);
       assert.equal((await interaction(server, asked.interactionId)).status, 'resolved');
       const { messages } = await history(server, threadId);

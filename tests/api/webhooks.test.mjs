@@ -12,7 +12,7 @@ import { describe, test } from 'node:test';
 import { answer, interaction, move, rows, startAsking, until, waiting } from './asking.mjs';
 import { TIME, waitFor } from './talk.mjs';
 
-const SECRET = 'a secret between us';
+const SECRET = 'a-secret-between-us';
 const FRESH_S = 120;
 
 // A receiver that answers with the statuses of its plan, then with 204: {url, seen: [{headers, body}]}.

@@ -92,13 +92,13 @@ static struct fate_of_call sort_one(struct sorting *s, size_t at)
     if (kind == KIND_NO_JSON) return wrong;
     if (kind == KIND_NO_TOOL) return failed("tool_unavailable");
     if (kind == KIND_ASK && !agent->ask_user) return failed("not_offered");
-    if (kind == KIND_PLAN &&
-        (agent->plan == PLAN_NEVER || s->view->state.plan.count || s->plan))
+    if (kind == KIND_PLAN && (agent->plan == PLAN_NEVER || s->view->state.plan.count))
         return failed("not_offered");
     if (kind == KIND_TOOL || kind == KIND_BAD)
         return sort_tool(s, fake_of(speech->calls[at].name), speech->calls[at].args);
     if (speech->bad[at]) return wrong;
     if (kind == KIND_ASK) return waiting;
+    if (s->plan) return failed("not_offered"); /* the second of one turn */
     s->plan = true;
     return s->confirms++ < CONFIRMS_OPEN_MAX ? waiting : failed("too_many_confirms");
 }

@@ -532,15 +532,19 @@ static void no_tls(void **state)
     world_done(&world);
 }
 
+/* A name that no resolver has to be asked for: a part of it is too long. */
 static void no_such_host(void **state)
 {
     (void)state;
     struct world world;
     world_init(&world);
     struct http_tool_options options = options_for(&world, 1, "http");
-    options.url = STR("http://tool.invalid/");
+    options.url =
+        STR("http://a0123456789012345678901234567890123456789012345678901234567890123456789"
+            ".invalid/");
     call(&world, &options);
     expect_end(&world, "no such host", TOOL_AWAY);
+    assert_true(str_starts(buf_str(&world.error), STR("cannot find the host ")));
     world_done(&world);
 }
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tool outside the server: a shop that takes orders over HTTP. Every execution is a line in a file of its own, on disk
+// before the answer. What a test knows about executions it knows from there, never from the server.
+
+import assert from 'node:assert/strict';
+import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import { join } from 'node:path';
+
+import { until } from './kit.mjs';
+
+const ACCEPT = (response, { n }) => {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ content: `Order ${n} placed`, result: { order: n } }));
+};
+
+export class Shop {
+  // `answer(response, {n, key, args, request})` says how the n-th execution ends. `t` closes it.
+  static async open(t, folder, answer = ACCEPT) {
+    const shop = new Shop();
+    shop.path = join(folder, 'orders');
+    shop.answer = answer;
+    shop.server = createServer({ keepAliveTimeout: 1 }, (asked, response) => shop.#take(asked, response));
+    await shop.listen();
+    t.after(() => shop.close());
+    return shop;
+  }
+
+  static accept = ACCEPT;
+
+  // Also opens a closed one again, at the same address.
+  async listen() {
+    this.server.listen(this.port ?? 0, '127.0.0.1');
+    await once(this.server, 'listening');
+    this.port = this.server.address().port;
+  }
+
+  async close() {
+    if (!this.server.listening) return;
+    const closed = once(this.server, 'close');
+    this.server.close();
+    this.server.closeAllConnections();
+    await closed;
+  }
+
+  // What it does counts from here on; a request that is not whole is none.
+  #take(asked, response) {
+    const pieces = [];
+    asked.on('error', () => {});
+    response.on('error', () => {});
+    asked.on('data', (piece) => pieces.push(piece)).on('end', () => {
+      if (asked.url === '/ping') return void response.end();
+      const order = { key: asked.headers['idempotency-key'], args: JSON.parse(Buffer.concat(pieces)), path: asked.url };
+      const file = openSync(this.path, 'a');
+      appendFileSync(file, `${JSON.stringify(order)}\n`);
+      fsyncSync(file);
+      closeSync(file);
+      this.answer(response, { n: this.orders.length, request: asked, ...order });
+    });
+  }
+
+  // Everything that was executed: [{key, args, path}].
+  get orders() {
+    if (!existsSync(this.path)) return [];
+    return readFileSync(this.path, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  }
+
+  // Resolves when everything that clients have sent is taken: who came before this visit was let in before it, and who
+  // is dead is gone when his bytes are read.
+  async quiet() {
+    const visit = request({ host: '127.0.0.1', port: this.port, path: '/ping', agent: false });
+    visit.end();
+    const [response] = await once(visit, 'response');
+    response.resume();
+    await once(response, 'close');
+    const visitors = () => new Promise((done, failed) => {
+      this.server.getConnections((error, count) => (error ? failed(error) : done(count)));
+    });
+    await until('nobody is in the shop', async () => await visitors() === 0);
+  }
+
+  // The line of fermata.yaml for a tool that is this shop.
+  tool({ name = 'place_order', effect = 'write', idempotent = false, path = '/order' } = {}) {
+    const schema = { type: 'object', required: ['item', 'count'], properties: { item: { type: 'string' }, count: { type: 'integer' } } };
+    const http = { name, url: `http://127.0.0.1:${this.port}${path}`, description: 'Places an order.', schema, effect, idempotent };
+    return `  - http: ${JSON.stringify(http)}\n`; // JSON is YAML
+  }
+}
+
+export const ORDER = { item: 'pens', count: 2 };
+
+// One key, the arguments that were approved.
+export function checkOrders(shop, count) {
+  const { orders } = shop;
+  assert.equal(orders.length, count, `executed ${orders.length} times, not ${count}`);
+  for (const { key, args } of orders) assert.deepEqual({ key, args }, { key: orders[0].key, args: ORDER });
+}

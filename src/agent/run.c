@@ -53,6 +53,8 @@ struct runs {
     bool missed;         /* a run found no room; look for it again when there is some */
     struct timer *again; /* to look after a store that could not */
     bool stopping;
+    void (*on_drained)(void *arg); /* of runs_stop; NULL once told */
+    void *drained_arg;
 };
 
 enum active_state {
@@ -71,6 +73,7 @@ struct active {
     bool forgotten;     /* gone as soon as the job under way is done */
     struct arena arena; /* of everything loaded */
     struct run run;
+    int64_t working; /* the run's row, once it is known */
     str thread_id, owner, timezone;
     struct view view;
     int64_t version; /* of the snapshot */
@@ -144,6 +147,8 @@ static struct active *active_new(struct runs *runs, int64_t thread)
     return active;
 }
 
+static void drain(struct runs *runs);
+
 static void active_free(struct active *active)
 {
     struct runs *runs = active->runs;
@@ -154,6 +159,7 @@ static void active_free(struct active *active)
     timer_free(active->deadline);
     arena_done(&active->arena);
     free(active);
+    if (runs->stopping) drain(runs);
     if (runs->missed && !runs->stopping && runs->active.count < RUNS_ACTIVE_MAX / 2) {
         runs->missed = false;
         runs_recover(runs);
@@ -240,8 +246,9 @@ static void committed(struct active *active, struct commit *commit)
         if (o->calls[i].started) take_off(active, &o->calls[i].call);
     forget_inputs(active, commit); /* last: the outcome borrows from them */
     bool waits = o->status == RUN_WAITING && !active->again;
+    bool stops = runs->stopping && !flights_any(&active->flights);
     commit_free(commit);
-    if (ended || waits) {
+    if (ended || waits || stops) {
         active_free(active);
         if (ended && next) runs_wake(runs, thread);
         return;
@@ -253,7 +260,7 @@ static void commit_done(struct job *job, enum err e)
 {
     struct commit *commit = (struct commit *)(void *)job;
     struct active *active = commit->active;
-    if (active->forgotten || active->runs->stopping) {
+    if (active->forgotten || e == ERR_SHUTTING_DOWN) {
         commit_free(commit);
         active_free(active);
         return;
@@ -418,7 +425,7 @@ static bool save_flight(struct active *active)
 static void on_flight_over(void *arg)
 {
     struct active *active = arg;
-    if (active->state == ACTIVE_WORKING && !active->runs->stopping) go_on(active);
+    if (active->state == ACTIVE_WORKING) go_on(active);
 }
 
 static void step_cancel(struct active *active)
@@ -430,12 +437,12 @@ static void step_cancel(struct active *active)
     step(active, &input);
 }
 
-/* Do what the rows just loaded ask for. */
+/* Do what the rows just loaded ask for. When the server stops, only what has happened is saved. */
 static void go_on(struct active *active)
 {
     active->state = ACTIVE_WORKING;
     if (active->view.cancelling) flights_let_go_reads(&active->flights, active->view.state.locale);
-    if (save_flight(active) || look_for_lost(active)) return;
+    if (save_flight(active) || active->runs->stopping || look_for_lost(active)) return;
     if (active->speech.whole && !active->view.cancelling) {
         step_turn(active);
         return;
@@ -521,7 +528,7 @@ static enum err load_run(struct job *job, struct db *db)
         load->queued = true;
         return run_next(db, arena, active->thread, &active->run);
     }
-    if (!e) e = run_input(db, arena, active->run.id, &load->input);
+    if (!e && active->run.input_bytes) e = run_input(db, arena, active->run.id, &load->input);
     if (e) return e;
     e = view_load(db, arena, &active->run, thread.owner, &active->view, &active->version,
                   &load->why);
@@ -534,8 +541,10 @@ static enum err load_run(struct job *job, struct db *db)
 /* forwardedProps.timezone of the request */
 static str timezone_of(struct arena *arena, str input)
 {
+    static const str name = STR("\"timezone\"");
     struct json *json = NULL;
-    if (!input.len || json_parse(arena, input, &json, NULL)) return STR_EMPTY;
+    bool named = input.len && memmem(input.p, input.len, name.p, name.len);
+    if (!named || json_parse(arena, input, &json, NULL)) return STR_EMPTY;
     str zone = json_text(json_get(json_get(json, STR("forwardedProps")), STR("timezone")));
     return zone.len <= TIMEZONE_BYTES_MAX ? zone : STR_EMPTY;
 }
@@ -569,7 +578,7 @@ static void load_done(struct job *job, enum err e)
     struct active *active = load->active;
     struct runs *runs = active->runs;
     int64_t thread = active->thread;
-    if (active->forgotten || runs->stopping || e == ERR_NOT_FOUND) {
+    if (active->forgotten || e == ERR_NOT_FOUND || e == ERR_SHUTTING_DOWN) {
         bool again = active->again && !active->forgotten;
         active_free(active);
         if (again) runs_wake(runs, thread);
@@ -586,9 +595,14 @@ static void load_done(struct job *job, enum err e)
         start_next(active);
     } else if (load->damaged) {
         fail_damaged(active, load->why.text[0] ? load->why.text : "the stored state is missing");
-    } else if (active->run.status == RUN_WAITING && !flights_any(&active->flights)) {
-        active_free(active); /* for a person; nothing to do */
+    } else if (active->working && active->working != active->run.id) {
+        active_free(active); /* the run that this was about is over */
+        runs_wake(runs, thread);
+    } else if ((active->run.status == RUN_WAITING || runs->stopping) &&
+               !flights_any(&active->flights)) {
+        active_free(active); /* waits for a person, or for the next start */
     } else {
+        active->working = active->run.id;
         active->timezone = timezone_of(&active->arena, load->input);
         if (graph_effect(&active->view) == EFFECT_MODEL) make_context(active, load);
         go_on(active);
@@ -706,15 +720,43 @@ struct runs *runs_new(const struct runs_options *options)
     return runs;
 }
 
-void runs_stop(struct runs *runs)
+/* A run with a call under way stays until the call has ended and is saved; the rest goes on after
+ * the next start. */
+static void drain(struct runs *runs)
+{
+    size_t at = 0;
+    str key;
+    void *value;
+    bool flying = false;
+    while (map_next(&runs->active, &at, &key, &value)) {
+        const struct active *active = value;
+        flying = flying || flights_any(&active->flights) || active->state == ACTIVE_COMMITTING;
+    }
+    if (!flying && runs->on_drained) TAKE(runs->on_drained)(runs->drained_arg);
+}
+
+static void on_drain_late(void *arg)
+{
+    struct runs *runs = arg;
+    if (runs->on_drained) TAKE(runs->on_drained)(runs->drained_arg);
+}
+
+void runs_stop(struct runs *runs, void (*on_drained)(void *arg), void *arg)
 {
     runs->stopping = true;
+    runs->on_drained = on_drained;
+    runs->drained_arg = arg;
+    timer_free(runs->again);
+    runs->again = timer_new(runs->options.loop, on_drain_late, runs);
+    timer_start(runs->again, SHUTDOWN_MS_MAX);
+    drain(runs);
 }
 
 void runs_free(struct runs *runs)
 {
     if (!runs) return;
-    runs_stop(runs);
+    runs->stopping = true;
+    runs->on_drained = NULL;
     size_t at = 0;
     str key;
     void *value;

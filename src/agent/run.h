@@ -36,8 +36,9 @@ struct runs_options {
 };
 
 struct runs *runs_new(const struct runs_options *options);
-void runs_stop(
-    struct runs *runs); /* begin nothing more; what is with the store is finished there */
+/* Begin nothing more. on_drained is called once, perhaps at once: when the calls under way have
+ * ended and are saved, or after SHUTDOWN_MS_MAX. */
+void runs_stop(struct runs *runs, void (*on_drained)(void *arg), void *arg);
 void runs_free(struct runs *runs); /* after the store was closed; ends model calls */
 
 /* Go on with every run that has to be worked on, after a start. */

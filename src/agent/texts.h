@@ -40,6 +40,8 @@
     X(TEXT_ABORTED, "The model kept calling tools wrongly, so the run was stopped: %s",           \
       "模型多次错误地调用工具，运行已终止：%s")                                                   \
     X(TEXT_DROPPED, "Not run: the run has ended", "未执行：运行已结束")                           \
+    X(TEXT_NO_RESULT, "No result came back; call it again if you need it",                        \
+      "没有收到结果，需要时请重新调用")                                                           \
     X(TEXT_ASK_CONFIRM, "Run %s?", "要执行 %s 吗？")                                              \
     X(TEXT_ASK_PLAN, "Go ahead with this plan?", "按这个计划执行吗？")                            \
     X(TEXT_ASK_UNCERTAIN, "%s was started, but how it ended is not known. Did it happen?",        \

@@ -306,10 +306,12 @@ static void upkeep_due(void *arg)
 
 /* ---- stop ---- */
 
+enum { STOPS = 3 }; /* both listeners' connections, and the calls of runs */
+
 static void on_stopped(void *arg)
 {
     struct server *server = arg;
-    if (++server->stopped == 2) loop_stop(server->loop);
+    if (++server->stopped == STOPS) loop_stop(server->loop);
 }
 
 static void on_signal(void *arg, int signal)
@@ -321,7 +323,7 @@ static void on_signal(void *arg, int signal)
              LOG_U64("connections", http_server_connections(server->http)));
     listener_close(TAKE(server->listener));
     listener_close(TAKE(server->admin_listener));
-    runs_stop(server->runs);
+    runs_stop(server->runs, on_stopped, server);
     clockwork_stop(server->clockwork);
     webhooks_stop(server->webhooks);
     http_server_stop(server->admin, on_stopped, server);

@@ -45,7 +45,7 @@ struct server {
     struct http_server *http, *admin; /* the public one, and the one on fermata.sock */
     struct listener *listener, *admin_listener;
     bool stopping;
-    int stopped; /* of the two servers */
+    int stopped; /* parts that have come to rest */
 };
 
 #endif

@@ -7,9 +7,6 @@
  * problem document has the interaction, as it stands now, as a member. Somebody who may not see the
  * interaction gets the bytes of an unknown id.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "agent/interaction.h"
 #include "app/clockwork.h"
 #include "app/handlers.h"
@@ -35,38 +32,38 @@ struct list_interactions {
     struct job job;
     struct exchange *x;
     struct interaction_filter filter;
-    struct interaction_list list;
+    struct buf out;
 };
 
+/* On a reading thread, which may take the time to write a long page. */
 static enum err list_run(struct job *job, struct db *db)
 {
     struct list_interactions *list = (struct list_interactions *)(void *)job;
-    return interactions_page(db, exchange_arena(list->x), &list->filter, &list->list);
+    struct arena *arena = exchange_arena(list->x);
+    struct interaction_list page;
+    struct json_writer w;
+    enum err e = interactions_page(db, arena, &list->filter, &page);
+    if (e) return e;
+    json_write_begin(&w, &list->out);
+    json_object(&w);
+    json_key(&w, STR("interactions"));
+    json_array(&w);
+    for (size_t i = 0; i < page.count; i++)
+        interaction_write(&w, &page.rows[i], str_eq(page.rows[i].owner, list->x->who.user));
+    json_array_end(&w);
+    if (page.more) json_member(&w, STR("next"), arena_printf(arena, "%lld", (long long)page.next));
+    json_object_end(&w);
+    return list->out.full ? ERR_TOO_LARGE : OK;
 }
 
 static void list_done(struct job *job, enum err e)
 {
     struct list_interactions *list = (struct list_interactions *)(void *)job;
-    struct exchange *x = list->x;
-    if (e) {
-        exchange_error(x, e, NULL);
-        return;
-    }
-    struct arena *arena = exchange_arena(x);
-    struct buf out;
-    struct json_writer w;
-    buf_init(&out, HTTP_ANSWER_BYTES_MAX / 2);
-    json_write_begin(&w, &out);
-    json_object(&w);
-    json_key(&w, STR("interactions"));
-    json_raw(&w, interactions_json(arena, list->list.rows, list->list.count, x->who.user));
-    if (list->list.more)
-        json_member(&w, STR("next"), arena_printf(arena, "%lld", (long long)list->list.next));
-    json_object_end(&w);
-    if (out.full)
-        exchange_error(x, ERR_TOO_LARGE, NULL);
+    struct buf out = list->out; /* the rest goes with the answer */
+    if (e)
+        exchange_error(list->x, e, NULL);
     else
-        exchange_json(x, 200, buf_str(&out));
+        exchange_json(list->x, 200, buf_str(&out));
     buf_done(&out);
 }
 
@@ -102,6 +99,7 @@ void handle_interactions_list(struct exchange *x)
     filter->owner = x->who.user;
     filter->before = (int64_t)cursor;
     role_names(x->who.roles, filter->roles);
+    buf_init(&list->out, HTTP_ANSWER_BYTES_MAX / 2);
     list->job = (struct job){.run = list_run, .done = list_done};
     list->x = x;
     store_read(x->server->store, &list->job);

@@ -50,7 +50,7 @@ void role_names(unsigned roles, str out[static INTERACTION_ROLES_MAX]);
 
 /* The interaction as this user may see it, in the arena. */
 str interaction_json(struct arena *arena, const struct interaction *interaction, str user);
-/* A list of them. */
+/* A list of those of a thread; of very long ones only the first. */
 str interactions_json(struct arena *arena, const struct interaction *rows, size_t count, str user);
 
 #endif

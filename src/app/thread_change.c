@@ -29,7 +29,7 @@ void thread_change_facts(struct thread_change *tc, const struct fact *facts, siz
 
 void thread_change_stepped(struct thread_change *tc, const struct stepped *stepped)
 {
-    tc->thread.id = stepped->thread;
+    if (stepped->thread) tc->thread.id = stepped->thread; /* 0: nothing was stepped */
     thread_change_facts(tc, stepped->facts, stepped->fact_count);
     tc->wake = tc->wake || stepped->wake;
 }

@@ -7,7 +7,8 @@
  *     load idle  --url U --subs N --pid P                            memory per open stream
  *     load slow  --url U --slow-url V --kind head|body|read ...      healthy ones beside slow
  *     load abort --url U --cycles N [--pid P]                        clients that leave half-way
- *     load runs  --url U --conns N --seconds S [--turns T]           conversations, run by run
+ *     load runs  --url U --conns N --seconds S [--turns T --pauses P] conversations, run by run
+ *     load inbox --url U --pages N --depth D [--key K]               a list, page by page
  *
  * Every mode prints one line of JSON and exits 0 only if no answer was wrong, lost or out of order;
  * 1 if one was, 2 if it could not run. One more mode: a file load_x.c, a row in modes[].
@@ -31,6 +32,7 @@ static const struct option {
     {"slow-url", TEXT, FIELD(slow_url), 0, 0, 0, "what the slow clients ask for (slow)"},
     {"kind", TEXT, FIELD(kind), 0, 0, 0, "head, body or read (slow)"},
     {"pid", TEXT, FIELD(pid), 0, 0, 0, "the server's processes, 12,13: to read its costs"},
+    {"key", TEXT, FIELD(key), 0, 0, 0, "who is asking (inbox)"},
     {"conns", NUMBER, FIELD(conns), 64, 1, CONNS_MAX,
      "connections or clients (http, slow, abort, runs)"},
     {"subs", NUMBER, FIELD(subs), 1000, 1, CONNS_MAX, "open streams (sse, idle)"},
@@ -41,7 +43,10 @@ static const struct option {
     {"size", NUMBER, FIELD(size), 32, 10, EVENT_BYTES_MAX, "bytes of an event's text (sse)"},
     {"cycles", NUMBER, FIELD(cycles), 10000, 1, 10000000, "connections to abort (abort)"},
     {"healthy", NUMBER, FIELD(healthy), 8, 1, 1000, "healthy clients (slow)"},
+    {"pauses", NUMBER, FIELD(pauses), 0, 0, 100, "questions that a run asks; answered (runs)"},
     {"turns", NUMBER, FIELD(turns), 1, 1, 1000, "runs on a thread before the next one (runs)"},
+    {"pages", NUMBER, FIELD(pages), 1000, 1, 1000000, "pages to read (inbox)"},
+    {"depth", NUMBER, FIELD(depth), 1000, 1, 1000000, "pages before the first again (inbox)"},
     {"seed", NUMBER, FIELD(seed), 1, 0, UINT64_MAX, "of the random choices (abort)"},
     {"timeout", NUMBER, FIELD(timeout), 60, 1, 3600, "seconds after which a run has failed"},
 #undef FIELD
@@ -54,11 +59,12 @@ static const struct mode {
 } modes[] = {
     {"http", load_http, NULL},   {"sse", load_sse, "publish-url"}, {"idle", load_idle, "pid"},
     {"slow", load_slow, "kind"}, {"abort", load_abort, NULL},      {"runs", load_runs, NULL},
+    {"inbox", load_inbox, NULL},
 };
 
 static void usage_text(void)
 {
-    fputs("usage: load http|sse|idle|slow|abort|runs [--option value]...\n", stderr);
+    fputs("usage: load http|sse|idle|slow|abort|runs|inbox [--option value]...\n", stderr);
     for (size_t i = 0; i < COUNT(option_table); i++)
         fprintf(stderr, "  --%-12s %s\n", option_table[i].name, option_table[i].help);
     exit(2);

@@ -34,10 +34,10 @@ typedef uint64_t nsec;
 #define NS_PER_S  ((nsec)1000 * 1000 * 1000)
 
 struct options {
-    const char *url, *publish_url, *slow_url, *kind;
+    const char *url, *publish_url, *slow_url, *kind, *key;
     const char *pid; /* "12,13" */
     uint64_t conns, subs, seconds, pipeline, events, rate, size, cycles, healthy, timeout, seed,
-        turns;
+        turns, pauses, pages, depth;
 };
 
 /* Each mode prints one JSON line and returns the exit status: 0 only if every answer was right. */
@@ -47,6 +47,7 @@ int load_idle(const struct options *options);
 int load_slow(const struct options *options);
 int load_abort(const struct options *options);
 int load_runs(const struct options *options);
+int load_inbox(const struct options *options);
 
 /* End the program with a message; for mistakes in the call and a server that cannot be reached. */
 void die(const char *format, ...) PRINTF(1, 2) __attribute__((noreturn));

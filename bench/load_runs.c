@@ -7,27 +7,38 @@
  * thread and a new connection; with more they share them.
  *
  *     post ──▶ 202 ──▶ (stream open? no: GET events?after=0) ──▶ run.finished ──▶ post ...
+ *                                                             │ interrupted   ▲
+ *                                                             ▼               │
+ *                                                     POST answer ──▶ 200 ────┘
  *
- * A run counts when both its 202 and its run.finished have come. Facts must be numbered 1, 2, 3...
- * without a gap, from the thread's first to its last; any other answer, number or outcome fails the
- * whole run of the benchmark.
+ * A run that asks something is answered as soon as it waits, --pauses times; the time from sending
+ * the answer to the first event after it is a figure of its own.
+ *
+ * A run counts when both its 202 and its last run.finished have come. Facts must be numbered 1, 2,
+ * 3... without a gap, from the thread's first to its last; any other answer, number, outcome or
+ * count of pauses fails the whole run of the benchmark.
  */
 #include "load.h"
 
 #include <inttypes.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 600, SOURCES = 200 /* own addresses, because every stream takes a port */ };
+enum {
+    PATH_BYTES = 600,
+    ID_BYTES_MAX = 64, /* of an interaction; ours have 30 */
+    SOURCES = 200,     /* own addresses, because every stream takes a port */
+};
 
 struct bench {
     const struct options *options;
     struct net net;
     struct target target;
     struct client *clients;
-    struct hist hist;
-    uint64_t prefix;  /* of the thread ids, so that no two benchmarks share one */
-    uint64_t threads; /* begun so far */
-    uint64_t deltas;  /* text deltas seen */
+    struct hist hist;    /* of whole runs */
+    struct hist answers; /* from sending an answer to the first event after it */
+    uint64_t prefix;     /* of the thread ids, so that no two benchmarks share one */
+    uint64_t threads;    /* begun so far */
+    uint64_t deltas;     /* text deltas seen */
     uint64_t failures;
     bool over; /* time is up: begin nothing more */
     char failure[200];
@@ -41,12 +52,19 @@ struct client {
     uint64_t thread; /* its number */
     uint64_t turn;   /* runs finished on it */
     uint64_t seq;    /* newest fact seen */
+    enum { LINE_OTHER, LINE_ASKED, LINE_FINISHED } event; /* whose data comes next */
+    char asked[ID_BYTES_MAX];                             /* the interaction it waits for */
+    uint64_t pauses;                                      /* of the run under way */
     nsec sent_at;
-    bool streaming;          /* the stream is open or opening */
-    bool accepted, finished; /* of the run under way */
+    nsec answered_at; /* 0: the first event after it has come */
+    bool streaming;   /* the stream is open or opening */
+    bool posting;     /* a request is under way */
+    bool waiting;     /* the run is, for an answer */
+    bool finished;    /* it is, for good */
 };
 
 static void run_post(struct client *client);
+static void answer_post(struct client *client);
 
 static void fail(struct client *client, const char *what, str more)
 {
@@ -84,11 +102,12 @@ static void stream_open(struct client *client)
     peer_send(&client->stream, (str){head, (size_t)len});
 }
 
-/* Both halves have come: count the run, begin the next. */
+/* The last leg and the last answer to a request have come: count the run, begin the next. */
 static void run_over(struct client *client)
 {
     struct bench *bench = client->bench;
-    if (!client->accepted || !client->finished) return;
+    if (client->pauses != bench->options->pauses)
+        fail(client, "another number of pauses", STR_EMPTY);
     hist_add(&bench->hist, bench->net.now - client->sent_at);
     client->turn++;
     if (client->turn == bench->options->turns) {
@@ -99,19 +118,61 @@ static void run_over(struct client *client)
     if (!bench->over) run_post(client);
 }
 
+/* Whatever the run is waiting for, once nothing is under way. */
+static void go_on(struct client *client)
+{
+    if (client->posting) return;
+    if (client->finished)
+        run_over(client);
+    else if (client->waiting)
+        answer_post(client);
+}
+
+/* The text of a member, up to its quote; none of those looked for has an escape in it. */
+static str member_text(str json, str name)
+{
+    ptrdiff_t at = str_find(json, name);
+    if (at < 0) return STR_EMPTY;
+    json = str_drop(json, (size_t)at + name.len);
+    return str_split(&json, '"');
+}
+
+static void take_event(struct client *client, str name)
+{
+    struct bench *bench = client->bench;
+    client->event = LINE_OTHER;
+    if (client->answered_at) hist_add(&bench->answers, bench->net.now - client->answered_at);
+    client->answered_at = 0;
+    bench->deltas += str_eq(name, STR("text.delta"));
+    if (str_eq(name, STR("interaction.request"))) client->event = LINE_ASKED;
+    if (str_eq(name, STR("run.finished"))) client->event = LINE_FINISHED;
+    if (str_eq(name, STR("run.error")) || str_eq(name, STR("reset"))) fail(client, "", name);
+}
+
+static void take_data(struct client *client, str data)
+{
+    if (client->event == LINE_ASKED)
+        snprintf(client->asked, sizeof client->asked, "%.*s",
+                 STR_ARG(member_text(data, STR("\"interactionId\":\""))));
+    if (client->event != LINE_FINISHED) return;
+    str outcome = member_text(data, STR("\"outcome\":\""));
+    client->finished = str_eq(outcome, STR("completed"));
+    client->waiting = str_eq(outcome, STR("interrupted"));
+    if (!client->finished && !client->waiting) fail(client, "the outcome is ", outcome);
+}
+
 static void take_line(struct client *client, str line)
 {
-    static const str id = STR("id: "), event = STR("event: ");
+    static const str id = STR("id: "), event = STR("event: "), data = STR("data: ");
     uint64_t number = 0;
     if (str_starts(line, id)) {
         if (str_to_u64(str_drop(line, id.len), &number) || number != client->seq + 1)
             fail(client, "the next fact is ", line);
         client->seq = number;
     } else if (str_starts(line, event)) {
-        line = str_drop(line, event.len);
-        client->bench->deltas += str_eq(line, STR("text.delta"));
-        if (str_eq(line, STR("run.finished"))) client->finished = true;
-        if (str_eq(line, STR("run.error")) || str_eq(line, STR("reset"))) fail(client, "", line);
+        take_event(client, str_drop(line, event.len));
+    } else if (str_starts(line, data)) {
+        take_data(client, line);
     }
 }
 
@@ -143,7 +204,7 @@ static void on_stream_bytes(struct peer *peer, str bytes)
             return;
         }
     }
-    if (client->finished) run_over(client);
+    go_on(client);
 }
 
 static void on_stream_end(struct peer *peer, int error)
@@ -154,21 +215,38 @@ static void on_stream_end(struct peer *peer, int error)
 
 /* ---- posting ---- */
 
+static void post(struct client *client, const char *path, const char *body)
+{
+    char text[2 * PATH_BYTES];
+    int len = snprintf(text, sizeof text,
+                       "POST /api/v1/agent/%s HTTP/1.1\r\nHost: %s\r\n"
+                       "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                       path, client->bench->target.host, strlen(body), body);
+    client->posting = true;
+    peer_send(&client->post, (str){text, (size_t)len});
+}
+
 static void run_post(struct client *client)
 {
-    struct bench *bench = client->bench;
-    char body[256], head[PATH_BYTES];
-    int body_len = snprintf(body, sizeof body,
-                            "{\"threadId\":\"b%" PRIx64 "-%" PRIu64
-                            "\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello there\"}]}",
-                            bench->prefix, client->thread);
-    int head_len = snprintf(head, sizeof head,
-                            "POST /api/v1/agent/runs HTTP/1.1\r\nHost: %s\r\n"
-                            "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-                            bench->target.host, body_len, body);
-    client->accepted = client->finished = false;
+    char body[256];
+    snprintf(body, sizeof body,
+             "{\"threadId\":\"b%" PRIx64 "-%" PRIu64
+             "\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello there\"}]}",
+             client->bench->prefix, client->thread);
+    client->finished = client->waiting = false;
+    client->pauses = 0;
     client->sent_at = now_ns();
-    peer_send(&client->post, (str){head, (size_t)head_len});
+    post(client, "runs", body);
+}
+
+static void answer_post(struct client *client)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "interactions/%s/answer", client->asked);
+    client->waiting = false;
+    client->pauses++;
+    client->answered_at = now_ns();
+    post(client, path, "{\"answer\":\"Blue\"}");
 }
 
 static void on_post_bytes(struct peer *peer, str bytes)
@@ -177,14 +255,15 @@ static void on_post_bytes(struct peer *peer, str bytes)
     str piece;
     enum answer_event event;
     while ((event = answer_feed(&client->post_answer, &bytes, &piece)) != ANSWER_MORE) {
-        if (event == ANSWER_BAD || (event == ANSWER_HEAD && client->post_answer.status != 202)) {
-            fail(client, "the message was refused ", bytes);
+        int good = client->pauses ? 200 : 202;
+        if (event == ANSWER_BAD || (event == ANSWER_HEAD && client->post_answer.status != good)) {
+            fail(client, "a request was refused ", bytes);
             return;
         }
         if (event != ANSWER_END) continue;
-        client->accepted = true;
+        client->posting = false;
         if (!client->streaming) stream_open(client);
-        run_over(client);
+        go_on(client);
     }
 }
 
@@ -254,11 +333,14 @@ int load_runs(const struct options *options)
            ",\"seconds\":%.3f,\"runs\":%" PRIu64 ",\"errors\":%" PRIu64
            ",\"runs_per_s\":%.0f,\"deltas_per_run\":%.1f"
            ",\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f"
+           ",\"answers\":%" PRIu64 ",\"answer_p50_us\":%.1f,\"answer_p99_us\":%.1f"
+           ",\"answer_max_us\":%.1f"
            ",\"server_cpu_us_per_run\":%.1f,\"server_cpu_s\":%.2f,\"load_cpu_s\":%.2f}\n",
            options->conns, options->turns, seconds, runs, bench.failures, (double)runs / seconds,
            (double)bench.deltas * per_run, hist_us(&bench.hist, 0.5), hist_us(&bench.hist, 0.99),
-           (double)bench.hist.max / 1000, (after.cpu_s - before.cpu_s) * 1e6 * per_run,
-           after.cpu_s - before.cpu_s, own);
+           (double)bench.hist.max / 1000, bench.answers.count, hist_us(&bench.answers, 0.5),
+           hist_us(&bench.answers, 0.99), (double)bench.answers.max / 1000,
+           (after.cpu_s - before.cpu_s) * 1e6 * per_run, after.cpu_s - before.cpu_s, own);
     clients_close(&bench);
     net_done(&bench.net);
     return bench.failures || runs == 0;

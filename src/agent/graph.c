@@ -40,6 +40,7 @@
 #include "agent/node.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/plant.h"
 #include "store/rows.h"
 
 /* ---- what nodes share ---- */
@@ -173,8 +174,10 @@ void settle(struct step *step)
         if (!step->open_count && turn_settled(step)) finish_run(step, RUN_CANCELLED, NULL);
         return;
     }
-    if (!step->open_count && step->state->phase == PHASE_INTERRUPTED) resume(step);
-    if (step->open_count && turn_settled(step)) pause_leg(step);
+    bool last = !step->open_count || PLANT(RESUME_EARLY);
+    if (last && step->state->phase == PHASE_INTERRUPTED) resume(step);
+    bool leave = PLANT(LEG_LEFT_OPEN) && step->input->kind == INPUT_SHOW;
+    if (step->open_count && turn_settled(step) && !leave) pause_leg(step);
 }
 
 /* ---- a step ---- */
@@ -293,7 +296,7 @@ void graph_start(struct arena *arena, const struct start *start, struct outcome 
 
 bool call_repeatable(const struct call *call)
 {
-    return !call->write || call->idempotent;
+    return !call->write || call->idempotent || PLANT(LOST_REPEATED);
 }
 
 struct tally {
@@ -326,7 +329,8 @@ enum effect graph_effect(const struct view *view)
 
 enum node graph_node(const struct state *state)
 {
-    if (plan_done(state) || state->round_used >= state->max_rounds) return NODE_DELIVER;
+    uint32_t rounds = state->max_rounds + PLANT(ROUND_TOO_MANY);
+    if (plan_done(state) || state->round_used >= rounds) return NODE_DELIVER;
     if (state->phase == PHASE_PLANNING) return NODE_PLAN;
     return state->phase == PHASE_CHATTING ? NODE_CHAT : NODE_EXECUTE;
 }

@@ -74,7 +74,7 @@ enum err refuse_unknown(const struct json *object, const char *path, const char 
 static bool holds(const str *roles, size_t count, str role)
 {
     for (size_t i = 0; i < count; i++)
-        if (roles[i].len && str_eq(roles[i], role)) return true;
+        if (str_eq(roles[i], role)) return true;
     return false;
 }
 

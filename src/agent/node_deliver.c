@@ -7,6 +7,7 @@
  */
 #include "agent/node.h"
 #include "base/limits.h"
+#include "base/plant.h"
 
 bool plan_done(const struct state *state)
 {
@@ -34,7 +35,7 @@ static void end_run(struct step *step, enum run_status status)
 {
     state_set_phase(step->state, PHASE_DONE);
     step->out->status = status;
-    step->out->ended = true;
+    step->out->ended = !(PLANT(SNAPSHOT_KEPT) && status == RUN_EXHAUSTED);
 }
 
 /* Outcome and status are one word for every end that is not an error. */

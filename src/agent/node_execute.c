@@ -14,6 +14,7 @@
  */
 #include "agent/node.h"
 #include "base/limits.h"
+#include "base/plant.h"
 #include "store/rows.h"
 #include "tool/schema.h"
 
@@ -56,6 +57,7 @@ void end_unstarted(struct step *step, enum text text)
     for (size_t i = 0; i < step->call_count; i++) {
         struct work_call *work = &step->calls[i];
         if (!call_ready(&work->call) && work->call.state != CALL_WAITING) continue;
+        if (PLANT(CANCEL_FORGETS) && work->call.state == CALL_APPROVED) continue;
         end_call(step, work, CALL_CANCELLED, "cancelled", say(step, text, STR_EMPTY));
     }
 }
@@ -67,7 +69,7 @@ static bool schema_changed(struct step *step, const struct call *call, const str
 {
     str shown = call->rule, now = confirm_rule(step->arena, &(struct judgement){0}, tool);
     while (shown.len && shown.p[0] != '#') shown = str_drop(shown, 1);
-    return call->rule.len && !str_eq(shown, now);
+    return call->rule.len && !str_eq(shown, now) && !PLANT(SCHEMA_UNCHECKED);
 }
 
 static void start_call(struct step *step, struct work_call *work)
@@ -196,6 +198,7 @@ static str summary(struct step *step, const struct call *call)
     if (call->state == CALL_FAILED && call->content.len &&
         str_eq(call->error, STR("unknown_outcome")))
         return call->content;
+    if (str_eq(call->content, say(step, TEXT_HAPPENED, STR_EMPTY))) return call->content;
     return say(step, call->state == CALL_DONE ? TEXT_TOOL_DONE : TEXT_TOOL_FAILED, call->tool);
 }
 
@@ -271,7 +274,8 @@ void show_results(struct step *step)
 {
     for (size_t i = 0; i < step->call_count; i++) {
         struct work_call *work = &step->calls[i];
-        if (call_state_settled(work->call.state) && !work->call.result_id.len)
-            show_result(step, work);
+        bool shown = work->call.result_id.len;
+        if (PLANT(RESULT_TWICE) && work->call.state == CALL_REJECTED) shown = false;
+        if (call_state_settled(work->call.state) && !shown) show_result(step, work);
     }
 }

@@ -13,8 +13,8 @@
  * Invariants:
  * 1. At most one job is with the store; a look meanwhile is remembered and made after it.
  * 2. Interactions of one run that are due together are settled in one step.
- * 3. A run that cannot be stepped (its snapshot is damaged) is told once and passed over until the
- *    next slow look; it does not keep the others waiting.
+ * 3. A run that cannot be stepped is told and passed over for CLOCKWORK_LOOK_MS; it does not keep
+ *    the others waiting.
  */
 #include "app/clockwork.h"
 
@@ -33,8 +33,9 @@ struct clockwork {
     struct server *server;
     struct timer *timer;
     bool busy, again, stopping;
-    int64_t failing[CLOCKWORK_FAILING_MAX]; /* runs that are passed over */
+    int64_t failing[CLOCKWORK_FAILING_MAX]; /* runs that are passed over for a while */
     size_t failing_count;
+    msec failing_since;
 
     /* of the job under way */
     struct arena arena;
@@ -43,7 +44,7 @@ struct clockwork {
     struct stepped steps[CLOCKWORK_DUE_MAX];
     size_t step_count;
     int64_t failed; /* run whose step failed; 0: none */
-    bool stuck;     /* what is due was passed over: nothing was settled */
+    bool more;      /* as many were due as one job may settle */
     msec next;      /* expiry that comes next; 0: none */
 };
 
@@ -89,17 +90,23 @@ static enum err settle_run(struct clockwork *c, struct db *db, struct interactio
     return OK;
 }
 
+/* The earliest ones, due or not: the first that is not says when to look again. */
 static enum err settle_due(struct job *job, struct db *db)
 {
     struct clockwork *c = (struct clockwork *)(void *)job;
-    struct interaction_list due;
+    struct interaction_list list;
+    size_t due = 0;
     arena_reset(&c->arena); /* it may run twice */
     c->step_count = 0;
     c->failed = 0;
-    enum err e = interactions_due(db, &c->arena, c->now, CLOCKWORK_DUE_MAX, &due);
-    for (size_t i = 0; !e && i < due.count; i++)
-        if (due.rows[i].run && !is_failing(c, due.rows[i].run)) e = settle_run(c, db, &due, i);
-    c->stuck = !c->step_count;
+    enum err e = interactions_due(db, &c->arena, INT64_MAX, CLOCKWORK_DUE_MAX, &list);
+    if (e) return e;
+    while (due < list.count && list.rows[due].expires <= c->now) due++;
+    c->next = due < list.count ? list.rows[due].expires : 0;
+    list.count = due;
+    for (size_t i = 0; !e && i < due; i++)
+        if (list.rows[i].run && !is_failing(c, list.rows[i].run)) e = settle_run(c, db, &list, i);
+    c->more = due == CLOCKWORK_DUE_MAX && c->step_count;
     return e;
 }
 
@@ -111,6 +118,7 @@ static void look(struct clockwork *c)
     c->again = c->busy;
     if (c->busy) return;
     c->busy = true;
+    if (clock_steady(&clock_system) - c->failing_since >= CLOCKWORK_LOOK_MS) c->failing_count = 0;
     c->job = (struct job){.run = next_run, .done = next_done};
     store_read(c->server->store, &c->job);
 }
@@ -159,6 +167,7 @@ static bool pass_over(struct clockwork *c, enum err e)
 {
     bool ours = e == ERR_STORAGE_FULL || e == ERR_SHUTTING_DOWN || e == ERR_RATE_LIMITED;
     if (!c->failed || ours || c->failing_count == CLOCKWORK_FAILING_MAX) return false;
+    if (!c->failing_count) c->failing_since = clock_steady(&clock_system);
     c->failing[c->failing_count++] = c->failed;
     return true;
 }
@@ -172,14 +181,14 @@ static void settle_done(struct job *job, enum err e)
     if (!e) tell(c);
     arena_reset(&c->arena);
     if (c->stopping) return;
-    if (e) {
+    if (e)
         wait(c, pass_over(c, e) ? 0 : CLOCKWORK_RETRY_MS);
-    } else if (c->stuck) { /* what is passed over gets another chance at the slow look */
-        c->failing_count = 0;
-        wait(c, CLOCKWORK_LOOK_MS);
-    } else {
+    else if (c->more)
         look(c);
-    }
+    else if (c->next || c->failing_count)
+        wait(c, c->next ? c->next - c->now : CLOCKWORK_LOOK_MS);
+    else if (c->again)
+        look(c);
 }
 
 static void on_timer(void *arg)

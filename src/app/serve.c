@@ -9,7 +9,7 @@
  *   L  handle_run_post, run_input_parse  what is asked for              app/handle_runs.c
  *   S  post_apply, run_begin             one commit: thread, run, message, snapshot, and the facts
  *                                        message.added, run.started, step.start    agent/begin.c
- *   L  tell, 202                         facts to the bus, run woken    app/handle_runs.c
+ *   L  thread_change_tell, 202           facts to the bus, run woken    app/handle_runs.c
  *   S  load_run, view_load               run, snapshot, rows, context   agent/run.c, save.c
  *   L  go_on, graph_effect, call_model   what the rows ask for          agent/run.c, graph.c
  *   L  on_text, bus_preview              previews, not stored           agent/speech.c

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { answer, assertRefused, audit, cancelOne, inbox, interaction, move, REFUSED, startAsking, until, waiting } from './asking.mjs';
 import { bearer, postJson } from './home.mjs';
-import { get } from './talk.mjs';
+import { get, postRun, user } from './talk.mjs';
 
 const NOBODYS = 'int_00000000000000000000000000';
 const HIDDEN = ['threadId', 'runId', 'toolCallId'];
@@ -91,6 +91,18 @@ describe('a call that a role approves', () => {
     assert.equal((await answer(server, asked.interactionId, { decision: 'reject' }, headers)).status, 404, 'not 422');
     assert.deepEqual(audit(home, threadId, REFUSED).map(({ who, why, id }) => [who, why, id]),
       [['bob', 'not_visible', asked.interactionId], ['bob', 'not_visible', asked.interactionId]]);
+  });
+});
+
+describe('the owner takes it back', () => {
+  test('with a plain message: rejected, whoever was to approve it', async () => {
+    const { threadId, runId, open: [asked] } = await waiting(server, 'book', { headers: keys.ann });
+    const taken = await postRun(server, { threadId, messages: [user('never mind')] }, keys.ann);
+    assert.equal(taken.status, 202, taken.text);
+    assert.deepEqual([taken.json().runId, taken.json().answered], [runId, [asked.interactionId]]);
+    await until(server, threadId, 'completed', keys.ann);
+    const settled = await interaction(server, asked.interactionId, keys.ann);
+    assert.deepEqual([settled.answer.decision, settled.answeredBy, settled.via], ['reject', 'ann', 'message']);
   });
 });
 

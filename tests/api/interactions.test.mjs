@@ -399,23 +399,24 @@ describe('of fifty answers at once', () => {
     assert.equal(rows(home, `SELECT count(*) AS n FROM calendar_events WHERE call_id='${asked.toolCallId}'`)[0].n, 1);
   });
 
-  // As many rounds as fit into the time, at most a thousand: with a cancel, an expiry and a message among the answers.
+  // As many rounds as fit into the time, at most a thousand: answers of every kind, cancels and messages at once.
   test('one settles it, a thousand rounds or a minute', async (t) => {
     const own = await startAsking(t);
     const end = Date.now() + RACE_MS_MAX;
+    const ways = [
+      (id) => answer(own.server, id, { choices: ['c1'] }), (id) => answer(own.server, id, { answer: 'free' }),
+      (id) => answer(own.server, id, { skip: true }), (id) => cancelOne(own.server, id),
+      (id, threadId) => answerRun(own.server, threadId, { answer: '1 hour' }),
+      (id, threadId, i) => postRun(own.server, { threadId, runId: `m${i}`, messages: [user('2')] }),
+    ];
     let round = 0;
     for (; round < RACE_ROUNDS && Date.now() < end; round++) {
       const { threadId, open: [asked] } = await waiting(own.server, 'choose', { threadId: `race${round}` });
       const id = asked.interactionId;
-      const answers = await Promise.all([
-        answer(own.server, id, { choices: ['c1'] }), answer(own.server, id, { answer: 'free' }), cancelOne(own.server, id),
-        answer(own.server, id, { skip: true }), answerRun(own.server, threadId, { answer: '1 hour' }),
-        postRun(own.server, { threadId, runId: 'm', messages: [user('2')] }),
-      ]);
+      const answers = await Promise.all(Array.from({ length: CONCURRENT }, (_, i) => ways[(i + round) % ways.length](id, threadId, i)));
       const settled = answers.filter((given) => given.status === 200 || (given.status === 202 && given.json().answered?.includes(id)));
       assert.equal(settled.length, 1, answers.map(({ status, text }) => `${status} ${text}`).join('\n'));
-      const state = await interaction(own.server, id);
-      assert.notEqual(state.status, 'open');
+      assert.notEqual((await interaction(own.server, id)).status, 'open');
     }
     t.diagnostic(`${round} rounds`);
     assert.ok(round > 20);
@@ -526,5 +527,44 @@ describe('time', () => {
     assert.equal(assertRefused(late, 410, 'expired').status, 'expired');
     await until(own.server, threadId, 'completed');
     assert.equal(rows(own, `SELECT count(*) AS n FROM events WHERE type='interaction.resolved'`)[0].n, 1);
+  });
+});
+
+describe('a run that cannot be read', () => {
+  // The snapshot of a thread's run, destroyed.
+  const damage = (own, threadId) => execute(own, `UPDATE snapshots SET bytes=x'00' WHERE run IN
+    (SELECT runs.id FROM runs JOIN threads ON threads.id=thread WHERE thread_id='${threadId}')`);
+
+  test('fails when it is answered, and what it asked is canceled', async (t) => {
+    const own = await startAsking(t);
+    const { threadId, open } = await waiting(own.server, 'both');
+    await own.stop();
+    damage(own, threadId);
+    await own.start();
+    const refused = await answer(own.server, open[0].interactionId, { answer: 'x' });
+    assert.equal(assertRefused(refused, 409, 'already_resolved').status, 'canceled');
+    await until(own.server, threadId, 'failed');
+    const facts = await factsUntil(t, threadId, ({ type }) => type === 'run.error', own.server);
+    assert.equal(facts.at(-1).data.code, 'snapshot_damaged');
+    assert.deepEqual(await inbox(own.server), { interactions: [] });
+  });
+
+  test('fails when its time is over; others expire as they should', async (t) => {
+    const own = await startAsking(t);
+    const bad = await waiting(own.server, 'choose'), lost = await waiting(own.server, 'choose'), good = await waiting(own.server, 'choose');
+    await own.stop();
+    damage(own, bad.threadId);
+    // And one that no run has, which nobody can settle.
+    execute(own, `UPDATE runs SET status=4 WHERE thread=(SELECT id FROM threads WHERE thread_id='${lost.threadId}');
+      UPDATE interactions SET expires=CASE thread_id WHEN '${lost.threadId}' THEN 1 ELSE 2 END`);
+    await own.start();
+    await until(own.server, good.threadId, 'completed');
+    await until(own.server, bad.threadId, 'failed');
+    const statuses = await Promise.all([bad, lost, good].map(async ({ open: [{ interactionId }] }) => (await interaction(own.server, interactionId)).status));
+    assert.deepEqual(statuses, ['canceled', 'open', 'expired']);
+    const next = await waiting(own.server, 'choose');
+    await move(own.server, next.open[0].interactionId, { expiresAt: new Date(Date.now() + 200).toISOString() });
+    await until(own.server, next.threadId, 'completed');
+    assert.ok(own.server.stderr().split('\n').filter((line) => line.includes('expiry.failed')).length < 10, 'said, and not all the time');
   });
 });

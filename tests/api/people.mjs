@@ -6,10 +6,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 
-import { answer, startAsking, until } from './asking.mjs';
+import { answer, until } from './asking.mjs';
+import { Home } from './home.mjs';
 import { factsOf, openEvents, waitFor } from './talk.mjs';
 
 const ITEM = {
@@ -24,12 +26,14 @@ const HOUSES = {
   cut: { effect: 'write', idempotent: false, schema: ITEM }, // hangs up before it answers
   look: { effect: 'read', schema: { type: 'object', properties: { reply: {} } } }, // says what it was told to
   wait: { effect: 'read', schema: { type: 'object', properties: { until: { type: 'string' } } } }, // until it is let go
+  ship: { effect: 'write', idempotent: false, schema: { type: 'object', properties: { until: { type: 'string' } } } }, // as wait
   fail: { effect: 'read', schema: { type: 'object' } },
 };
 
 export class Street {
   visits = []; // {house, key, args, language}, in order of arrival
   #held = new Map(); // word -> function that lets it go
+  mostHeld = 0; // at a time
 
   static async open(t) {
     const street = new Street();
@@ -65,11 +69,24 @@ export class Street {
         pay: () => say({ content: 'Paid.', result: { paid: true } }),
         cut: () => response.destroy(),
         look: () => say({ result: visit.args.reply ?? 'nothing' }),
-        wait: () => this.#held.set(visit.args.until, () => say({ result: visit.args.until })),
+        wait: () => this.#hold(visit.args.until, say, response),
+        ship: () => this.#hold(visit.args.until, say, response),
         fail: () => say({ error: 'closed today' }, 503),
       };
       doors[visit.house]();
     });
+  }
+
+  #hold(word, say, response) {
+    const go = () => say({ result: word });
+    this.#held.set(word, go);
+    this.mostHeld = Math.max(this.mostHeld, this.#held.size);
+    response.on('close', () => this.#held.get(word) === go && this.#held.delete(word)); // the caller has gone
+  }
+
+  // Resolves when so many have come to the house.
+  arrived(house, count = 1) {
+    return waitFor(`${count} visits to ${house}`, () => this.ran(house) >= count);
   }
 
   // Lets go whoever waits for the word, as soon as somebody does.
@@ -89,7 +106,7 @@ export class Street {
     const tools = Object.entries(HOUSES).map(([name, house]) => ({
       http: { name, url: `http://127.0.0.1:${this.port}/${name}`, description: `Calls ${name}.`, ...house },
     }));
-    return JSON.stringify({ tools, agents: { assistant: { policy: { cut: 'allow' }, approvers: { pay: 'approver' }, ...assistant } } });
+    return JSON.stringify({ tools, agents: { assistant: { policy: { cut: 'allow', ship: 'allow' }, approvers: { pay: 'approver' }, ...assistant } } });
   }
 }
 
@@ -98,14 +115,20 @@ export const tool = (name, args = {}) => ({ name, args });
 export const ask = (question, more = {}) => tool('ask_user', { question, ...more });
 export const order = (item, count) => tool('order', { item, ...(count === undefined ? {} : { count }) });
 
-// A street and a server whose model follows the lines: {home, street, log()}. `assistant` are members of its configuration.
-export async function startPlace(t, lines, { assistant, env } = {}) {
+// A street and a server whose model follows the lines: {home, street, asked}. `assistant` are members of its
+// configuration; `asked()` is everything that the model was asked, in order.
+export async function startPlace(t, lines, { assistant, env = {} } = {}) {
   const street = await Street.open(t);
-  const home = await startAsking(t, { lines, config: street.config(assistant) });
-  if (env) Object.assign(home.env, typeof env === 'function' ? env(home) : env);
-  home.env.FERMATA_SCRIPT_LOG = join(home.data, 'asked.jsonl');
-  await home.restart();
-  const asked = () => readFileSync(home.env.FERMATA_SCRIPT_LOG, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  const home = await Home.make(t);
+  const file = (name) => join(home.data, name);
+  await writeFile(file('script.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  await writeFile(file('fermata.yaml'), street.config(assistant));
+  home.env = {
+    FERMATA_MODEL_PROVIDER: 'scripted', FERMATA_SCRIPT: file('script.jsonl'), FERMATA_SCRIPT_LOG: file('asked.jsonl'),
+    FERMATA_CONFIG: file('fermata.yaml'), ...env,
+  };
+  await home.start();
+  const asked = () => readFileSync(file('asked.jsonl'), 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
   return { home, street, asked };
 }
 

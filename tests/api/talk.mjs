@@ -94,18 +94,46 @@ export async function waitFor(what, ask, ms = EVENT_MS_MAX) {
 export const isEnd = ({ type }) => type === 'run.finished' || type === 'run.error';
 export const endOf = (runId) => (event) => isEnd(event) && event.runId === runId;
 
-// The texts of messages and reasonings as a client builds them, checked at every step.
+// The texts of messages and reasonings, and the arguments of calls, as a client builds them, checked at every step.
 class Texts {
   constructor() {
     this.open = new Map(); // messageId -> text so far
     this.thoughts = new Map();
+    this.calls = new Map(); // toolCallId -> {messageId, args so far}
     this.runs = new Map(); // messageId -> runId
+  }
+
+  #dropCalls(messageId) {
+    for (const [id, call] of this.calls) if (call.messageId === messageId) this.calls.delete(id);
+  }
+
+  #takeCall(type, runId, data) {
+    const id = data.toolCallId;
+    if (type === 'tool.call.start') {
+      assert.deepEqual(Object.keys(data), ['toolCallId', 'toolName', 'parentMessageId', 'stage']);
+      this.runs.set(data.parentMessageId, runId);
+      this.calls.set(id, { messageId: data.parentMessageId, args: '' });
+      return;
+    }
+    const call = this.calls.get(id);
+    assert.ok(call, `${type} of a call that has started: ${id}`);
+    if (type === 'tool.call.args') {
+      assert.deepEqual(Object.keys(data), ['toolCallId', 'delta']);
+      assert.ok(data.delta.length > 0);
+      call.args += data.delta;
+      return;
+    }
+    assert.equal(data.parentMessageId, call.messageId);
+    if (data.args !== call.args) assert.deepEqual(JSON.parse(call.args || '{}'), data.args, 'the deltas are the arguments');
+    this.calls.delete(id);
   }
 
   take({ type, runId, data }) {
     const id = data.messageId;
     if (id) this.runs.set(id, runId);
-    if (type === 'text.message.start') {
+    if (type === 'tool.call' || type === 'tool.call.start' || type === 'tool.call.args') {
+      this.#takeCall(type, runId, data);
+    } else if (type === 'text.message.start') {
       assert.deepEqual(data, { messageId: id, role: 'assistant' });
       this.open.set(id, '');
     } else if (type === 'text.delta') {
@@ -123,18 +151,23 @@ class Texts {
       this.thoughts.delete(id);
     } else if (type === 'message.discard') {
       assert.deepEqual(Object.keys(data), ['messageId', 'reason']);
-      assert.ok(this.open.has(id) || this.thoughts.has(id), 'only what was seen is discarded');
+      const calls = [...this.calls.values()].some(({ messageId }) => messageId === id);
+      assert.ok(this.open.has(id) || this.thoughts.has(id) || calls, 'only what was seen is discarded');
       this.open.delete(id);
       this.thoughts.delete(id);
+      this.#dropCalls(id);
     } else if (type === 'text.message.end') {
       assert.equal(this.open.get(id) ?? '', data.content, 'the deltas are the text');
       this.open.delete(id);
+      if (data.stopped) this.#dropCalls(id);
     } else if (type === 'run.finished' || type === 'run.error') {
-      const open = [...this.open.keys(), ...this.thoughts.keys()].filter((left) => this.runs.get(left) === runId);
+      const calls = [...this.calls.values()].map(({ messageId }) => messageId);
+      const open = [...this.open.keys(), ...this.thoughts.keys(), ...calls].filter((left) => this.runs.get(left) === runId);
       assert.deepEqual(open, [], 'nothing of it is left open');
     } else if (type === 'reset') {
       this.open.clear();
       this.thoughts.clear();
+      this.calls.clear();
     }
   }
 }

@@ -4,12 +4,19 @@
 // before the answer. What a test knows about executions it knows from there, never from the server.
 
 import assert from 'node:assert/strict';
-import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
+import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { answer, waiting } from '../api/asking.mjs';
+import { within } from '../api/server.mjs';
+import { factsOf, openEvents, runOf, waitFor } from '../api/talk.mjs';
 import { until } from './kit.mjs';
+
+const TAKEN_MS_MAX = 20_000;
 
 const ACCEPT = (response, { n }) => {
   response.writeHead(200, { 'content-type': 'application/json' });
@@ -17,11 +24,13 @@ const ACCEPT = (response, { n }) => {
 };
 
 export class Shop {
-  // `answer(response, {n, key, args, request})` says how the n-th execution ends. `t` closes it.
-  static async open(t, folder, answer = ACCEPT) {
+  // `respond(response, {n, key, args})` says how the n-th execution ends. `t` closes it.
+  static async open(t, respond = ACCEPT) {
     const shop = new Shop();
+    const folder = await mkdtemp(join(tmpdir(), 'fermata-shop-'));
+    t.after(() => rm(folder, { recursive: true, force: true }));
     shop.path = join(folder, 'orders');
-    shop.answer = answer;
+    shop.respond = respond;
     shop.server = createServer({ keepAliveTimeout: 1 }, (asked, response) => shop.#take(asked, response));
     await shop.listen();
     t.after(() => shop.close());
@@ -52,16 +61,16 @@ export class Shop {
     response.on('error', () => {});
     asked.on('data', (piece) => pieces.push(piece)).on('end', () => {
       if (asked.url === '/ping') return void response.end();
-      const order = { key: asked.headers['idempotency-key'], args: JSON.parse(Buffer.concat(pieces)), path: asked.url };
+      const order = { key: asked.headers['idempotency-key'], args: JSON.parse(Buffer.concat(pieces)) };
       const file = openSync(this.path, 'a');
       appendFileSync(file, `${JSON.stringify(order)}\n`);
       fsyncSync(file);
       closeSync(file);
-      this.answer(response, { n: this.orders.length, request: asked, ...order });
+      this.respond(response, { n: this.orders.length, ...order });
     });
   }
 
-  // Everything that was executed: [{key, args, path}].
+  // Everything that was executed: [{key, args}].
   get orders() {
     if (!existsSync(this.path)) return [];
     return readFileSync(this.path, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
@@ -82,9 +91,9 @@ export class Shop {
   }
 
   // The line of fermata.yaml for a tool that is this shop.
-  tool({ name = 'place_order', effect = 'write', idempotent = false, path = '/order' } = {}) {
+  tool({ name = 'place_order', effect = 'write', idempotent = false } = {}) {
     const schema = { type: 'object', required: ['item', 'count'], properties: { item: { type: 'string' }, count: { type: 'integer' } } };
-    const http = { name, url: `http://127.0.0.1:${this.port}${path}`, description: 'Places an order.', schema, effect, idempotent };
+    const http = { name, url: `http://127.0.0.1:${this.port}/`, description: 'Places an order.', schema, effect, idempotent };
     return `  - http: ${JSON.stringify(http)}\n`; // JSON is YAML
   }
 }
@@ -96,4 +105,48 @@ export function checkOrders(shop, count) {
   const { orders } = shop;
   assert.equal(orders.length, count, `executed ${orders.length} times, not ${count}`);
   for (const { key, args } of orders) assert.deepEqual({ key, args }, { key: orders[0].key, args: ORDER });
+}
+
+// An answer that the test gives when it likes: {respond, taken: resolves when a request is there, release}.
+export function held() {
+  let come, letGo;
+  const taken = within(TAKEN_MS_MAX, 'a request', new Promise((resolve) => { come = resolve; }));
+  taken.catch(() => {}); // whoever awaits it is told
+  const released = new Promise((resolve) => { letGo = resolve; });
+  const respond = async (response, order) => {
+    come();
+    (await released)(response, order);
+  };
+  return { respond, taken, release: (how = Shop.accept) => letGo(how) };
+}
+
+// ---- a run that needs it ----
+
+// Approves what waits first, and waits no further.
+export async function approve(server, text) {
+  const run = await waiting(server, text);
+  const taken = await answer(server, run.open[0].interactionId, { decision: 'approve', binding: run.open[0].binding });
+  assert.equal(taken.status, 200, taken.text);
+  return run;
+}
+
+// Facts of the thread from the first to this one.
+export async function factsTo(t, server, threadId, predicate) {
+  const events = await openEvents(t, server, threadId, { query: '?after=0' });
+  const facts = factsOf(await events.until(predicate));
+  events.close();
+  return facts;
+}
+
+export const finished = (outcome) => ({ type, data }) => type === 'run.finished' && data.outcome === outcome;
+export const resultOf = (facts) => facts.find(({ type }) => type === 'tool.call.result')?.data;
+export const asked = (facts, kind) => facts.filter(({ type, data }) => type === 'interaction.request' && data.type === kind);
+
+export async function openUncertain(server, threadId) {
+  const run = await waitFor('it is asked about', async () => {
+    const now = await runOf(server, threadId);
+    return now.status === 'waiting' && now.interactions[0]?.type === 'uncertain' && now;
+  });
+  assert.equal(run.interactions.length, 1);
+  return run.interactions[0];
 }

@@ -4,15 +4,12 @@
 // a call is under way. What was executed is counted by the tool itself (approve-shop.mjs).
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
-import { answer, inbox, startAsking, until, waiting } from '../api/asking.mjs';
+import { answer, inbox, startAsking, until } from '../api/asking.mjs';
 import { assertProblem, call } from '../api/home.mjs';
 import { accepted, AGENT, cancel, factsOf, get, openEvents, runOf, user, waitFor } from '../api/talk.mjs';
-import { checkOrders, ORDER, Shop } from './approve-shop.mjs';
+import { approve, asked, checkOrders, factsTo, finished, held, openUncertain, ORDER, resultOf, Shop } from './approve-shop.mjs';
 
 const ATTEMPTS_MAX = 3;
 const REST_MS = 500; // before the second attempt; doubles
@@ -28,23 +25,9 @@ const LINES = [
 
 // A shop that answers this way, and a server that knows it: {home, shop}.
 async function startShop(t, respond) {
-  const folder = await mkdtemp(join(tmpdir(), 'fermata-shop-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  const shop = await Shop.open(t, folder, respond);
+  const shop = await Shop.open(t, respond);
   const tools = [shop.tool(), shop.tool({ name: 'reserve', idempotent: true }), shop.tool({ name: 'price', effect: 'read' })];
   return { home: await startAsking(t, { lines: LINES, config: `tools:\n${tools.join('')}` }), shop };
-}
-
-// An answer that the test gives when it likes: {respond, taken: resolves when a request is there, release}.
-function held() {
-  let come, letGo;
-  const taken = new Promise((resolve) => { come = resolve; });
-  const released = new Promise((resolve) => { letGo = resolve; });
-  const respond = async (response, order) => {
-    come();
-    (await released)(response, order);
-  };
-  return { respond, taken, release: (how = Shop.accept) => letGo(how) };
 }
 
 const cut = (response) => response.socket.destroy();
@@ -53,35 +36,6 @@ const cutInside = (response) => { // in the middle of the answer
   response.write('{"result":', () => response.socket.destroy());
 };
 const cutTimes = (times, how = cut) => (response, order) => (order.n <= times ? how : Shop.accept)(response, order);
-
-// Approves what waits first, and waits no further.
-async function approve(server, text) {
-  const run = await waiting(server, text);
-  const taken = await answer(server, run.open[0].interactionId, { decision: 'approve', binding: run.open[0].binding });
-  assert.equal(taken.status, 200, taken.text);
-  return run;
-}
-
-// Facts of the thread from the first to this one.
-async function factsTo(t, server, threadId, predicate) {
-  const events = await openEvents(t, server, threadId, { query: '?after=0' });
-  const facts = factsOf(await events.until(predicate));
-  events.close();
-  return facts;
-}
-
-const finished = (outcome) => ({ type, data }) => type === 'run.finished' && data.outcome === outcome;
-const resultOf = (facts) => facts.find(({ type }) => type === 'tool.call.result')?.data;
-const asked = (facts, kind) => facts.filter(({ type, data }) => type === 'interaction.request' && data.type === kind);
-
-async function openUncertain(server, threadId) {
-  const run = await waitFor('it is asked about', async () => {
-    const now = await runOf(server, threadId);
-    return now.status === 'waiting' && now.interactions[0]?.type === 'uncertain' && now;
-  });
-  assert.equal(run.interactions.length, 1);
-  return run.interactions[0];
-}
 
 describe('a connection that is cut', () => {
   for (const [where, how] of [['before the answer', cut], ['inside the answer', cutInside]]) {

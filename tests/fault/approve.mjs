@@ -58,7 +58,7 @@ class Place {
     place.data = join(place.folder, 'data');
     await cp(template, place.data, { recursive: true, filter: (path) => !lstatSync(path).isSocket() });
     await writeFile(join(place.folder, 'script'), `${JSON.stringify(SCRIPT)}\n`);
-    place.shop = await Shop.open(t, place.folder);
+    place.shop = await Shop.open(t);
     await writeFile(join(place.folder, 'fermata.yaml'), `tools:\n${place.shop.tool()}`);
     return place;
   }

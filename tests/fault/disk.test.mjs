@@ -3,9 +3,7 @@
 // A disk that is full, a disk that fails, and a stored state that was damaged.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, open, rm, unlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, unlink, writeFile } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -14,49 +12,14 @@ import { assertProblem, call } from '../api/home.mjs';
 import { startServer, within } from '../api/server.mjs';
 import { AGENT, accepted, endOf, history, openEvents, postRun, runOf, startTalk, user, waitFor } from '../api/talk.mjs';
 import { attempt, makeFolder, readLog, recover, watched } from './kill.mjs';
+import { DISK_MIB, fill, smallDisk } from './kit.mjs';
 import { checkDatabase, checkTold, readDatabase, sql, Told } from './oracle.mjs';
 
-const DISK_MIB = 4;
 const HEAL_MS_MAX = 5000;
 const STORE_EXIT_UNKNOWN = 70;
 const CALLS_MAX = 2000; // of one name in the scenario
 
 // ---- full ----
-
-// A small disk in a mount namespace of its own: {path, enter: words before a command, folder: its files from here}.
-// Null where this system does not let us.
-async function smallDisk(t) {
-  const path = await mkdtemp(join(tmpdir(), 'fermata-disk-'));
-  t.after(() => rm(path, { recursive: true, force: true }));
-  const mount = `mount -t tmpfs -o size=${DISK_MIB}m,mode=0700 fermata "$1" && echo ready && read -r end`;
-  const flags = process.getuid() === 0 ? ['-m'] : ['-r', '-m'];
-  const keeper = spawn('unshare', [...flags, 'sh', '-c', mount, 'sh', path], { stdio: ['pipe', 'pipe', 'ignore'] });
-  const gone = once(keeper, 'close');
-  keeper.on('error', () => {});
-  keeper.stdin.on('error', () => {});
-  t.after(async () => { keeper.stdin.end('\n'); await gone; });
-  const ready = await Promise.race([once(keeper.stdout, 'data').then(() => true), gone.then(() => false, () => false)]);
-  if (!ready) return null;
-  const enter = ['nsenter', ...(process.getuid() === 0 ? [] : ['-U', '--preserve-credentials']), '-t', String(keeper.pid), '-m', '--'];
-  return { path, enter, folder: `/proc/${keeper.pid}/root${path}` };
-}
-
-// Writes zeros until there is no room for one more byte, or up to a size.
-async function fill(disk, bytes = Infinity) {
-  const file = await open(join(disk.folder, 'ballast'), 'a');
-  try {
-    if (bytes !== Infinity) await file.write(Buffer.alloc(bytes));
-    else for (let size = 65536; size >= 1;) {
-      const written = await file.write(Buffer.alloc(size)).then(({ bytesWritten }) => bytesWritten, (error) => {
-        assert.equal(error.code, 'ENOSPC');
-        return 0;
-      });
-      if (written < size) size = Math.floor(size / 2);
-    }
-  } finally {
-    await file.close();
-  }
-}
 
 const SLOW = 'tick '.repeat(160);
 const LINES = [

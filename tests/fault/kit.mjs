@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For the fault tests: the smallest server on src/net, the load generator, and what the kernel knows of a
-// process.
+// For the fault tests: the smallest server on src/net, the load generator, what the kernel knows of a process, and a disk
+// that is soon full.
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { RawConnection } from '../api/raw.mjs';
@@ -175,4 +178,43 @@ export function load(mode, options) {
       else resolve(JSON.parse(stdout));
     });
   });
+}
+
+// ---- a small disk ----
+
+export const DISK_MIB = 4;
+
+// A small disk in a mount namespace of its own: {path, enter: words before a command, folder: its files from here}.
+// Null where this system does not let us.
+export async function smallDisk(t) {
+  const path = await mkdtemp(join(tmpdir(), 'fermata-disk-'));
+  t.after(() => rm(path, { recursive: true, force: true }));
+  const mount = `mount -t tmpfs -o size=${DISK_MIB}m,mode=0700 fermata "$1" && echo ready && read -r end`;
+  const flags = process.getuid() === 0 ? ['-m'] : ['-r', '-m'];
+  const keeper = spawn('unshare', [...flags, 'sh', '-c', mount, 'sh', path], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const gone = once(keeper, 'close');
+  keeper.on('error', () => {});
+  keeper.stdin.on('error', () => {});
+  t.after(async () => { keeper.stdin.end('\n'); await gone; });
+  const ready = await Promise.race([once(keeper.stdout, 'data').then(() => true), gone.then(() => false, () => false)]);
+  if (!ready) return null;
+  const enter = ['nsenter', ...(process.getuid() === 0 ? [] : ['-U', '--preserve-credentials']), '-t', String(keeper.pid), '-m', '--'];
+  return { path, enter, folder: `/proc/${keeper.pid}/root${path}` };
+}
+
+// Writes zeros until there is no room for one more byte, or up to a size.
+export async function fill(disk, bytes = Infinity) {
+  const file = await open(join(disk.folder, 'ballast'), 'a');
+  try {
+    if (bytes !== Infinity) await file.write(Buffer.alloc(bytes));
+    else for (let size = 65536; size >= 1;) {
+      const written = await file.write(Buffer.alloc(size)).then(({ bytesWritten }) => bytesWritten, (error) => {
+        assert.equal(error.code, 'ENOSPC');
+        return 0;
+      });
+      if (written < size) size = Math.floor(size / 2);
+    }
+  } finally {
+    await file.close();
+  }
 }

@@ -92,6 +92,11 @@ static const char *reason_of(int at, int type, int decided, int point)
     return NULL;
 }
 
+bool cell_reachable(const struct cell *cell)
+{
+    return !reason_of((int)cell->at, (int)cell->type, cell->decided, POINT_NONE);
+}
+
 /* ---- marking ---- */
 
 static void hit(struct sim *sim, const struct cell *cell, enum point point)
@@ -99,7 +104,7 @@ static void hit(struct sim *sim, const struct cell *cell, enum point point)
     sim->coverage->cells[cell->at][cell->type][cell->decided][point]++;
 }
 
-static enum where place_of(struct sim *sim, const struct interaction *row)
+enum where where_of(struct sim *sim, const struct interaction *row)
 {
     for (unsigned i = 0; i < AT_COUNT; i++)
         if (str_eq(row->resume_node, str_c(places[i]))) return (enum where)i;
@@ -121,7 +126,7 @@ static int decided_of(const struct input *input, const struct interaction *row)
 static struct cell cell_of(struct sim *sim, const struct input *input,
                            const struct interaction *row)
 {
-    return (struct cell){place_of(sim, row), row->type, decided_of(input, row)};
+    return (struct cell){where_of(sim, row), row->type, decided_of(input, row)};
 }
 
 /* A commit that would have done this was not made: the process died before it. */
@@ -133,7 +138,7 @@ void trail_lost(struct sim *sim, const struct input *input, const struct outcome
         hit(sim, &cell, POINT_BEFORE_ANSWER);
     }
     for (size_t i = 0; i < o->opened_count; i++)
-        trail->lost[place_of(sim, &o->opened[i])][o->opened[i].type] = true;
+        trail->lost[where_of(sim, &o->opened[i])][o->opened[i].type] = true;
     for (size_t i = 0; i < trail->settled_count; i++)
         hit(sim, &trail->settled[i], POINT_BEFORE_NEXT);
 }
@@ -153,12 +158,15 @@ static void mark_settled(struct sim *sim, const struct cell *cell, size_t index)
         if (marks & BIT(point)) hit(sim, cell, (enum point)point);
 }
 
-static void mark_opened(struct sim *sim, const struct interaction *row, size_t index)
+/* All that a commit opens would have been opened by the one that was lost. */
+static void mark_opened(struct sim *sim, const struct outcome *o)
 {
-    bool *lost = &sim->trail.lost[place_of(sim, row)][row->type];
-    if (index >= MARKS_MAX) return;
-    if (*lost) sim->trail.marks[index] |= BIT(POINT_BEFORE_OPEN);
-    *lost = false;
+    struct trail *trail = &sim->trail;
+    for (size_t i = 0; i < o->opened_count && trail->opened_from + i < MARKS_MAX; i++)
+        if (trail->lost[where_of(sim, &o->opened[i])][o->opened[i].type])
+            trail->marks[trail->opened_from + i] |= BIT(POINT_BEFORE_OPEN);
+    for (size_t i = 0; i < o->opened_count; i++)
+        trail->lost[where_of(sim, &o->opened[i])][o->opened[i].type] = false;
 }
 
 void trail_stored(struct sim *sim, const struct input *input, const struct outcome *o)
@@ -170,11 +178,13 @@ void trail_stored(struct sim *sim, const struct input *input, const struct outco
     for (size_t i = 0; i < o->settled_count && i < CELLS_MAX; i++) {
         struct cell cell = cell_of(sim, input, &o->settled[i]);
         trail->settled[trail->settled_count++] = cell;
+        const struct cell *aim = &sim->drill.cell;
+        if (cell.at == aim->at && cell.type == aim->type && cell.decided == aim->decided)
+            sim->drill.met = true;
         mark_settled(sim, &cell, index_of(sim, o->settled[i].id));
     }
     trail->opened_from = sim->world.interaction_count - o->opened_count;
-    for (size_t i = 0; i < o->opened_count; i++)
-        mark_opened(sim, &o->opened[i], trail->opened_from + i);
+    mark_opened(sim, o);
 }
 
 void trail_died(struct sim *sim)

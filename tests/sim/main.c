@@ -29,6 +29,7 @@
 enum {
     RUNS_MAX = 2,             /* of a life */
     EVENTS_WILD_MIN = 60,     /* of a run, before it calms down */
+    EVENTS_BEHIND_DRILL = 12, /* when the cell is met */
     EVENTS_CALM_MAX = 5000,   /* far more than an end needs */
     FAILURES_TOLD_MAX = 20,
 };
@@ -127,6 +128,7 @@ static void pick_mood(struct sim *sim)
     mood->late = 1 + below(chance, 8);
     mood->expire = maybe(chance, 3, 4, 20);
     mood->lost = maybe(chance, 2, 2, 8);
+    mood->slow = maybe(chance, 4, 2, 8);
 }
 
 /* ---- one life ---- */
@@ -134,7 +136,8 @@ static void pick_mood(struct sim *sim)
 static bool act(struct sim *sim, unsigned who)
 {
     bool waits = sim->world.run.status == RUN_WAITING;
-    if (who == 0) return flight_event(sim);
+    bool slow = !sim->calm && sim->mood.slow && !one_in(&sim->chance, sim->mood.slow);
+    if (who == 0) return !slow && flight_event(sim);
     if (who == 1) return shell_event(sim);
     if (waits && one_in(&sim->chance, 4)) sim->now += below(&sim->chance, 10 * 60 * 1000);
     return (sim->calm || waits || one_in(&sim->chance, sim->mood.late)) && people_event(sim);
@@ -179,6 +182,8 @@ static void live_run(struct sim *sim)
     }
     if (sim->process.alive) shell_wake(sim);
     for (unsigned i = 0; world_open(sim) && !sim->broken[0]; i++) {
+        if (sim->drill.on && sim->drill.met && wild > i + EVENTS_BEHIND_DRILL)
+            wild = i + EVENTS_BEHIND_DRILL;
         sim->calm = i >= wild;
         if (i == wild) trace(sim, "calm");
         if (i > wild + EVENTS_CALM_MAX) broken(sim, "the run does not end");
@@ -201,6 +206,7 @@ static void sim_init(struct sim *sim, const struct scenario *scenario, struct co
     arena_init(&sim->scratch);
     pick_mood(sim);
     house_init(sim);
+    if (one_in(&sim->chance, 2)) drill_init(sim);
     shell_init(sim);
 }
 
@@ -237,7 +243,7 @@ static bool live(const struct scenario *scenario, struct coverage *coverage, boo
     static struct sim sim; /* large; one life at a time */
     current = *scenario;
     sim_init(&sim, scenario, coverage, telling);
-    unsigned runs = one_in(&sim.chance, 3) ? RUNS_MAX : 1;
+    unsigned runs = !sim.drill.on && one_in(&sim.chance, 3) ? RUNS_MAX : 1;
     for (unsigned i = 0; i < runs && !sim.broken[0]; i++) live_run(&sim);
     coverage->lives++;
     *ret_commits = sim.commits;

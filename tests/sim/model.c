@@ -144,9 +144,12 @@ void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct st
     for (size_t i = 0; i < speech->piece_count; i++)
         speech->pieces[i] = str_c(words[below(&chance, COUNT(words))]);
     if (only_words(sim, &chance, node)) return;
-    unsigned count = 1 + below(&chance, sim->mood.parallel);
+    unsigned count = 1 + sim->drill.on + below(&chance, sim->mood.parallel);
     for (unsigned i = 0; i < count; i++) add_call(sim, &chance);
-    lead_with_plan(sim, &chance, state);
+    if (sim->drill.on)
+        drill_calls(sim, &chance, state);
+    else
+        lead_with_plan(sim, &chance, state);
 }
 
 /* Its words come before its calls. */

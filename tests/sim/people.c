@@ -56,8 +56,8 @@ static str edit_body(struct sim *sim, const struct interaction *row)
                         10 + below(&sim->chance, 3), quote);
 }
 
-/* Sometimes with the binding, sometimes for always. */
-static str approve_body(struct sim *sim, const struct interaction *row)
+/* Sometimes with the binding. */
+static str approve_body(struct sim *sim, const struct interaction *row, bool for_always)
 {
     struct chance *chance = &sim->chance;
     struct json *args = NULL;
@@ -65,8 +65,7 @@ static str approve_body(struct sim *sim, const struct interaction *row)
                                                    STR_ARG(row->binding))
                                     : STR_EMPTY;
     str always = STR_EMPTY;
-    bool plan = str_eq(row->tool, tool_submit_plan.name);
-    if (!plan && one_in(chance, 4)) {
+    if (for_always) {
         const struct json *n = NULL;
         if (!json_parse(&sim->life, row->args, &args, NULL)) n = json_get(args, STR("n"));
         str match = n && one_in(chance, 2) ? arena_printf(&sim->life, ",\"match\":{\"n\":%.*s}",
@@ -79,39 +78,64 @@ static str approve_body(struct sim *sim, const struct interaction *row)
                         STR_ARG(always));
 }
 
-static str confirm_body(struct sim *sim, const struct interaction *row)
-{
-    unsigned luck = below(&sim->chance, 10);
-    if (luck < 5) return approve_body(sim, row);
-    if (luck < 7) return edit_body(sim, row);
-    if (luck < 8) return STR("{\"decision\":\"respond\",\"comment\":\"do it by hand\"}");
-    return luck == 8 ? STR("{\"decision\":\"reject\"}")
-                     : STR("{\"decision\":\"reject\",\"comment\":\"too late\"}");
-}
-
 static str any(struct sim *sim, const char *const *bodies, size_t count)
 {
     return str_c(bodies[below(&sim->chance, (unsigned)count)]);
 }
 
-static str body_of(struct sim *sim, const struct interaction *row)
+/* What somebody sends who has decided so; empty: nothing is sent. */
+static str body_of(struct sim *sim, const struct interaction *row, int decided)
 {
-    static const char *const lost[] = {"{\"decision\":\"continue\"}", "{\"decision\":\"continue\"}",
-                                       "{\"decision\":\"give_up\"}"};
-    static const char *const uncertain[] = {"{\"decision\":\"retry\"}",
-                                            "{\"decision\":\"happened\"}",
-                                            "{\"decision\":\"give_up\"}"};
-    switch (row->type) {
-    case INTERACTION_ASK_USER:
-        return one_in(&sim->chance, 5) ? STR("{\"skip\":true}")
-                                       : any(sim, right_asks, COUNT(right_asks));
-    case INTERACTION_CONFIRM:
-        return confirm_body(sim, row);
-    case INTERACTION_CONNECTION_LOST:
-        return any(sim, lost, COUNT(lost));
+    switch (decided) {
+    case DECISION_ANSWER:
+        return any(sim, right_asks, COUNT(right_asks));
+    case DECISION_SKIP:
+        return STR("{\"skip\":true}");
+    case DECISION_APPROVE:
+        return approve_body(sim, row, false);
+    case DECIDED_ALWAYS:
+        return approve_body(sim, row, true);
+    case DECISION_EDIT:
+        return edit_body(sim, row);
+    case DECISION_REJECT:
+        return one_in(&sim->chance, 2) ? STR("{\"decision\":\"reject\"}")
+                                       : STR("{\"decision\":\"reject\",\"comment\":\"no\"}");
+    case DECISION_RESPOND:
+        return STR("{\"decision\":\"respond\",\"comment\":\"do it by hand\"}");
+    case DECISION_CONTINUE:
+        return STR("{\"decision\":\"continue\"}");
+    case DECISION_GIVE_UP:
+        return STR("{\"decision\":\"give_up\"}");
+    case DECISION_RETRY:
+        return STR("{\"decision\":\"retry\"}");
+    case DECISION_HAPPENED:
+        return STR("{\"decision\":\"happened\"}");
     default:
-        return any(sim, uncertain, COUNT(uncertain));
+        return STR_EMPTY;
     }
+}
+
+/* By type: what people decide, as often as it stands there. */
+static int decide(struct sim *sim, const struct interaction *row)
+{
+    static const int lists[INTERACTION_TYPE_COUNT][8] = {
+        [INTERACTION_ASK_USER] = {DECISION_ANSWER, DECISION_ANSWER, DECISION_ANSWER,
+                                  DECISION_ANSWER, DECISION_ANSWER, DECISION_SKIP, DECISION_CANCEL,
+                                  DECISION_EXPIRE},
+        [INTERACTION_CONFIRM] = {DECISION_APPROVE, DECISION_APPROVE, DECIDED_ALWAYS, DECISION_EDIT,
+                                 DECISION_REJECT, DECISION_RESPOND, DECISION_CANCEL,
+                                 DECISION_EXPIRE},
+        [INTERACTION_CONNECTION_LOST] = {DECISION_CONTINUE, DECISION_CONTINUE, DECISION_CONTINUE,
+                                         DECISION_CONTINUE, DECISION_CONTINUE, DECISION_GIVE_UP,
+                                         DECISION_CANCEL, DECISION_EXPIRE},
+        [INTERACTION_UNCERTAIN] = {DECISION_RETRY, DECISION_RETRY, DECISION_RETRY,
+                                   DECISION_HAPPENED, DECISION_HAPPENED, DECISION_GIVE_UP,
+                                   DECISION_CANCEL, DECISION_EXPIRE},
+    };
+    int aimed = drill_decision(sim, row);
+    int decided = aimed >= 0 ? aimed : lists[row->type][below(&sim->chance, 8)];
+    bool plan = str_eq(row->tool, tool_submit_plan.name);
+    return decided == DECIDED_ALWAYS && plan ? DECISION_APPROVE : decided;
 }
 
 /* ---- answers ---- */
@@ -141,29 +165,39 @@ static void try_wrong(struct sim *sim, const struct interaction *row)
         broken(sim, "%.*s was taken as an answer", STR_ARG(text));
 }
 
+/* Through the body of a request; false: it does not fit this question. */
+static bool say_in_a_body(struct sim *sim, const struct interaction *row, int decided,
+                          struct resolution *r)
+{
+    struct json *body = NULL;
+    struct fault why = {0};
+    str text = body_of(sim, row, decided);
+    if (json_parse(&sim->life, text, &body, NULL) == OK &&
+        answer_parse(&sim->life, row, body, r, &why) == OK)
+        return true;
+    if (decided != DECISION_ANSWER)
+        broken(sim, "%.*s was refused: %s %s", STR_ARG(text), why.field, why.text);
+    return false;
+}
+
 /* What this person says of it; false: nothing that fits came to their mind. */
 static bool say(struct sim *sim, const struct interaction *row, struct resolution *ret)
 {
-    struct chance *chance = &sim->chance;
     struct resolution r = {0};
-    struct json *body = NULL;
-    struct fault why = {0};
-    if (row->expires && row->expires <= sim->now) {
-        r.decision = DECISION_EXPIRE;
-    } else if (one_in(chance, 8)) {
+    int decided = decide(sim, row);
+    bool late = row->expires && row->expires <= sim->now;
+    bool plain = row->type != INTERACTION_UNCERTAIN && one_in(&sim->chance, 12);
+    if (late || decided == DECISION_EXPIRE) {
+        r.decision = DECISION_EXPIRE; /* the clock was first */
+    } else if (decided == DECISION_CANCEL) {
         r.decision = DECISION_CANCEL;
-    } else if (row->type != INTERACTION_UNCERTAIN && one_in(chance, 10)) {
-        answer_plain(&sim->life, row, one_in(chance, 2) ? STR("2") : STR("yes, do it"), &r);
+    } else if (plain) {
+        answer_plain(&sim->life, row, one_in(&sim->chance, 2) ? STR("2") : STR("yes"), &r);
         if (lets_run(r.decision)) broken(sim, "a plain message approved something");
-    } else {
-        if (json_parse(&sim->life, body_of(sim, row), &body, NULL)) return false;
-        if (answer_parse(&sim->life, row, body, &r, &why)) {
-            if (row->type != INTERACTION_ASK_USER)
-                broken(sim, "%.*s was refused: %s %s", STR_ARG(body->raw), why.field, why.text);
-            return false;
-        }
-        if (row->type == INTERACTION_CONFIRM && lets_run(r.decision) && !same_tool(sim, row))
-            r = (struct resolution){.decision = DECISION_SUPERSEDE};
+    } else if (!say_in_a_body(sim, row, decided, &r)) {
+        return false;
+    } else if (row->type == INTERACTION_CONFIRM && lets_run(r.decision) && !same_tool(sim, row)) {
+        r = (struct resolution){.decision = DECISION_SUPERSEDE};
     }
     r.interaction_id = row->id;
     r.by = STR("local");
@@ -185,12 +219,16 @@ bool people_event(struct sim *sim)
         if (sim->world.interactions[i].status == INTERACTION_OPEN)
             open[open_count++] = &sim->world.interactions[i];
     if (!open_count) return false;
+    if (drill_stops(sim)) {
+        people_stop(sim);
+        return true;
+    }
     size_t wanted = one_in(chance, 3) ? 1 + below(chance, AT_ONCE_MAX) : 1;
     while (open_count && said_count < wanted) {
         size_t at = below(chance, (unsigned)open_count);
         const struct interaction *row = open[at];
         if (one_in(chance, 6)) try_wrong(sim, row);
-        if (say(sim, row, &said[said_count])) said_count++;
+        if (!drill_waits(sim, row) && say(sim, row, &said[said_count])) said_count++;
         open[at] = open[--open_count];
     }
     if (one_in(chance, 10) && said_count && said_count < AT_ONCE_MAX)
@@ -260,11 +298,12 @@ static void revoke_one(struct sim *sim)
 static void set_expiry(struct sim *sim)
 {
     struct world *world = &sim->world;
-    if (!world->interaction_count) return;
-    size_t at = below(&sim->chance, (unsigned)world->interaction_count);
-    if (world->interactions[at].status != INTERACTION_OPEN) return;
-    world->interactions[at].expires = sim->now + 1 + below(&sim->chance, 300);
-    trace(sim, "%.*s will expire", STR_ARG(world->interactions[at].id));
+    for (size_t i = 0; i < world->interaction_count; i++) {
+        struct interaction *row = &world->interactions[i];
+        if (row->status != INTERACTION_OPEN || !one_in(&sim->chance, 2)) continue;
+        row->expires = sim->now + 1 + below(&sim->chance, 300);
+        trace(sim, "%.*s will expire", STR_ARG(row->id));
+    }
 }
 
 /* The interaction that shows a call. */

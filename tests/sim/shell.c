@@ -405,7 +405,8 @@ static void attempt_ended(struct sim *sim)
 {
     struct process *process = &sim->process;
     struct chance *chance = &sim->chance;
-    bool away = !sim->calm && one_in(chance, sim->mood.away);
+    bool spared = sim->calm || drill_spares(sim, &process->view.state);
+    bool away = !spared && one_in(chance, sim->mood.away);
     if (away && process->speech.attempt < RUN_ATTEMPTS_MAX) {
         speech_forget(process);
     } else if (away) {
@@ -413,7 +414,7 @@ static void attempt_ended(struct sim *sim)
         step(sim, (struct input){.kind = INPUT_DOWN,
                                  .why = ERR_MODEL_UNAVAILABLE,
                                  .why_text = one_in(chance, 2) ? STR("gone") : STR_EMPTY});
-    } else if (!sim->calm && one_in(chance, 60)) {
+    } else if (!spared && one_in(chance, 60)) {
         process->speech = (struct speech){0};
         step(sim, (struct input){.kind = INPUT_DOWN, .why = ERR_INTERNAL, .why_text = STR("no")});
     } else {

@@ -9,6 +9,7 @@
  *     model.c   what the model says
  *     tools.c   the installation: tools, policy; and what tools did outside
  *     people.c  answers, cancels, expiries, tampering
+ *     drill.c   lives that aim at one cell of the coverage table
  *     check.c   facts, rows and states that must hold at every commit
  *     oracle.c  what a step should come to, said a second time in other words
  *     cover.c   which (node, interaction, decision, crash point) was met how often
@@ -76,6 +77,7 @@ struct mood {
     unsigned away, crash, stop;      /* one in so many; 0: never */
     unsigned restyle, tamper, strict; /* schema at a restart, rows, policy */
     unsigned late, expire;           /* people who answer seldom, and set times */
+    unsigned slow;                   /* calls in the air */
     unsigned lost;                   /* of calls in the air */
 };
 
@@ -199,6 +201,12 @@ struct cell {
     int decided;
 };
 
+/* A life may aim at a cell. */
+struct drill {
+    bool on, met;
+    struct cell cell;
+};
+
 enum { CELLS_MAX = 32, MARKS_MAX = 1024 };
 
 /* The last commits, as coverage sees them. */
@@ -230,6 +238,7 @@ struct sim {
     struct arena life;    /* ends with the life */
     struct arena scratch; /* ends with the commit */
     struct mood mood;
+    struct drill drill;
     struct house house;
     struct world world;
     struct process process;
@@ -295,6 +304,15 @@ void people_stop(struct sim *sim);
 void people_meddle(struct sim *sim);
 bool clock_event(struct sim *sim); /* something expires; false: nothing is due */
 
+/* drill.c */
+void drill_init(struct sim *sim); /* over the mood and the installation */
+int drill_decision(struct sim *sim, const struct interaction *row); /* -1: whatever they like */
+bool drill_waits(struct sim *sim, const struct interaction *row);
+bool drill_stops(struct sim *sim); /* the run is to be cancelled now */
+void drill_calls(struct sim *sim, struct chance *chance, const struct state *state);
+bool drill_restyle(struct sim *sim);
+bool drill_spares(const struct sim *sim, const struct state *state); /* this turn is not to fail */
+
 /* check.c, oracle.c */
 void check_outcome(struct sim *sim, const struct view *view, const struct input *input,
                    const struct outcome *o, const int *settings); /* before it is stored */
@@ -314,6 +332,8 @@ void trail_lost(struct sim *sim, const struct input *input, const struct outcome
 void trail_stored(struct sim *sim, const struct input *input, const struct outcome *o);
 void trail_died(struct sim *sim); /* behind the last commit */
 void trail_begin(struct sim *sim); /* a run */
+enum where where_of(struct sim *sim, const struct interaction *row);
+bool cell_reachable(const struct cell *cell);
 void coverage_add(struct coverage *sum, const struct coverage *one);
 bool coverage_print(const struct coverage *coverage, unsigned hits_min);
 

@@ -139,6 +139,7 @@ void house_init(struct sim *sim)
 
 void house_restyle(struct sim *sim)
 {
+    if (drill_restyle(sim)) return;
     size_t i = below(&sim->chance, FAKE_COUNT);
     sim->house.forms[i] = (enum form)below(&sim->chance, FORM_COUNT);
     trace(sim, "restyle %s to form %d", fakes[i].name, (int)sim->house.forms[i]);

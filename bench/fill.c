@@ -69,16 +69,17 @@ static str make_id(struct arena *arena, const char *prefix)
 
 /* ---- one run ---- */
 
-static struct turn_call the_call(struct arena *arena, uint64_t n)
+static struct turn_call the_call(const struct fill *fill, struct arena *arena, uint64_t n)
 {
     struct turn_call call = {.call_id = make_id(arena, "call_"), .provider_id = STR("call_1_1")};
-    if (n % CONFIRM_EACH) {
+    uint64_t of_user = n / fill->users; /* so that everybody has both kinds */
+    if (of_user % CONFIRM_EACH) {
         call.name = STR("ask_user");
         call.args = STR("{\"question\":\"Which room shall I book?\",\"choices\":[\"The blue one\","
                         "\"The green one\",\"Neither\"]}");
         return call;
     }
-    uint64_t day = 1 + n / CONFIRM_EACH % 28;
+    uint64_t day = 1 + of_user / CONFIRM_EACH % 28;
     call.name = STR("calendar_write");
     call.args = arena_printf(arena,
                              "{\"title\":\"Review %" PRIu64
@@ -134,7 +135,7 @@ static enum err ask(struct fill *fill, const struct thread *thread, struct run *
     struct fault why = {0};
     enum err e = view_load(fill->db, arena, run, thread->owner, &view, &version, &why);
     if (e) return e;
-    struct turn_call call = the_call(arena, n);
+    struct turn_call call = the_call(fill, arena, n);
     struct input input = {.kind = INPUT_TURN,
                           .now = fill->now,
                           .agent = &fill->agent,

@@ -8,7 +8,7 @@
  *     load slow  --url U --slow-url V --kind head|body|read ...      healthy ones beside slow
  *     load abort --url U --cycles N [--pid P]                        clients that leave half-way
  *     load runs  --url U --conns N --seconds S [--turns T --pauses P] conversations, run by run
- *     load inbox --url U --pages N --depth D [--key K]               a list, page by page
+ *     load inbox --url U --pages N --depth D --key K                 a list, page by page
  *
  * Every mode prints one line of JSON and exits 0 only if no answer was wrong, lost or out of order;
  * 1 if one was, 2 if it could not run. One more mode: a file load_x.c, a row in modes[].
@@ -32,7 +32,7 @@ static const struct option {
     {"slow-url", TEXT, FIELD(slow_url), 0, 0, 0, "what the slow clients ask for (slow)"},
     {"kind", TEXT, FIELD(kind), 0, 0, 0, "head, body or read (slow)"},
     {"pid", TEXT, FIELD(pid), 0, 0, 0, "the server's processes, 12,13: to read its costs"},
-    {"key", TEXT, FIELD(key), 0, 0, 0, "who is asking (inbox)"},
+    {"key", TEXT, FIELD(key), 0, 0, 0, "who is asking, by turns if there are several: a,b (inbox)"},
     {"conns", NUMBER, FIELD(conns), 64, 1, CONNS_MAX,
      "connections or clients (http, slow, abort, runs)"},
     {"subs", NUMBER, FIELD(subs), 1000, 1, CONNS_MAX, "open streams (sse, idle)"},
@@ -57,9 +57,9 @@ static const struct mode {
     int (*run)(const struct options *options);
     const char *needs; /* a text option that must be there besides url */
 } modes[] = {
-    {"http", load_http, NULL},   {"sse", load_sse, "publish-url"}, {"idle", load_idle, "pid"},
-    {"slow", load_slow, "kind"}, {"abort", load_abort, NULL},      {"runs", load_runs, NULL},
-    {"inbox", load_inbox, NULL},
+    {"http", load_http, NULL},    {"sse", load_sse, "publish-url"}, {"idle", load_idle, "pid"},
+    {"slow", load_slow, "kind"},  {"abort", load_abort, NULL},      {"runs", load_runs, NULL},
+    {"inbox", load_inbox, "key"},
 };
 
 static void usage_text(void)

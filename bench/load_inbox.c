@@ -4,6 +4,8 @@
  *
  *     GET url ──▶ {..., "next": "123"} ──▶ GET url&cursor=123 ──▶ ... no next, or --depth pages ──▶ GET url
  *
+ * With several keys (--key a,b,c) it is the next person's list each time it begins again.
+ *
  * The first page and those behind it are two figures. Every page must be a 200 with at least one
  * row, a row being one "interactionId", and a cursor must lead on to a smaller one; anything else
  * fails the run.
@@ -23,21 +25,27 @@ struct inbox {
     struct buf body;
     struct hist first, deep;
     uint64_t rows;
+    str keys, key;   /* those still to come in this round; whose list it is */
     uint64_t cursor; /* of the page asked for; 0: the first */
     uint64_t depth;  /* pages since the first one */
     nsec sent_at;
     bool failed;
 };
 
+static void next_person(struct inbox *inbox)
+{
+    if (!inbox->keys.len) inbox->keys = str_c(inbox->options->key);
+    inbox->key = str_split(&inbox->keys, ',');
+}
+
 static void page_ask(struct inbox *inbox)
 {
     char head[PATH_BYTES], cursor[48] = "";
-    const char *key = inbox->options->key;
     if (inbox->cursor) snprintf(cursor, sizeof cursor, "&cursor=%" PRIu64, inbox->cursor);
-    int len = snprintf(head, sizeof head, "GET %s%s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n",
-                       inbox->target.path, cursor, inbox->target.host,
-                       key ? "Authorization: Bearer " : "", key ? key : "", key ? "\r\n" : "");
-    if (len >= (int)sizeof head) die("--key is too long");
+    int len = snprintf(head, sizeof head,
+                       "GET %s%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %.*s\r\n\r\n",
+                       inbox->target.path, cursor, inbox->target.host, STR_ARG(inbox->key));
+    if (len >= (int)sizeof head) die("a key is too long");
     buf_clear(&inbox->body);
     inbox->sent_at = now_ns();
     peer_send(&inbox->peer, (str){head, (size_t)len});
@@ -86,7 +94,9 @@ static void page_read(struct inbox *inbox)
     inbox->depth++;
     bool top = !next || inbox->depth >= inbox->options->depth;
     inbox->cursor = top ? 0 : next;
-    if (top) inbox->depth = 0;
+    if (!top) return;
+    inbox->depth = 0;
+    next_person(inbox);
 }
 
 static void on_bytes(struct peer *peer, str bytes)
@@ -122,6 +132,7 @@ int load_inbox(const struct options *options)
     peer_dial(&inbox.net, &inbox.peer, &inbox.target, 0, 0);
 
     nsec end = now_ns() + options->timeout * NS_PER_S;
+    next_person(&inbox);
     page_ask(&inbox);
     while (!inbox.failed && inbox.first.count + inbox.deep.count < options->pages) {
         if (now_ns() > end) fail(&inbox, "out of time");

@@ -5,280 +5,26 @@
 // the same load on each, and prints a table. The budgets stand in the rows below; README.md says
 // how to read them.
 //
-//     [FERMATA_BUILD=build/bench] bench/run [--quick] [row...]
+//     [FERMATA_BUILD=build/bench] bench/run [--quick] [--open=N] [row...]
 //
 // Ours and the peer take turns, round by round, and the median counts, so that a busy moment of the
 // machine does not decide a ratio. Exit 0: all answers were right and every budget was kept.
 
-import { execFile, spawn } from 'node:child_process';
-import { accessSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import http from 'node:http';
-import net from 'node:net';
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const build = path.resolve(root, process.env.FERMATA_BUILD ?? 'build/bench');
-const args = process.argv.slice(2);
-const quick = args.includes('--quick');
-const wanted = args.filter((arg) => !arg.startsWith('--'));
-const ROUNDS = quick ? 1 : 3;
-const READY_MS = 10_000;
-const STOP_MS = 10_000;
+import {
+  Skip, bin, column, compare, inTurns, load, median, micros, millis, perSecond, quick, root, thousands, untilReady, withServer,
+} from './kit.mjs';
+import * as open from './open.mjs';
 
-// ---- small things ----
-
-const median = (list) => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)];
-
-function exists(file) {
-  try {
-    accessSync(file);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** A peer that is not installed: the row is left out, it has not failed. */
-class Skip extends Error {}
-
-function peer(file) {
-  if (!exists(file)) throw new Skip('no peer: scripts/setup bench');
-  return file;
-}
-
-function bin(name) {
-  const file = path.join(build, name);
-  if (!exists(file)) throw new Error(`${name} is not built`);
-  return file;
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-function statusOf(url) {
-  return new Promise((resolve) => {
-    const request = http.get(url, { agent: false }, (answer) => {
-      answer.resume();
-      answer.on('end', () => resolve(answer.statusCode));
-    });
-    request.on('error', () => resolve(0));
-  });
-}
-
-/** Ask until the answer is 200. */
-async function untilReady(url) {
-  const end = Date.now() + READY_MS;
-  while (Date.now() < end) {
-    if ((await statusOf(url)) === 200) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`no answer from ${url}`);
-}
-
-// ---- servers ----
-
-const children = new Set();
-process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130));
-
-/** Settings of the caller's own must not reach a server under test. */
-const plainEnv = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !name.startsWith('FERMATA_')),
-);
-
-function start(command, commandArgs, env) {
-  const child = spawn(command, commandArgs, {
-    env: { ...plainEnv, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  children.add(child);
-  child.ended = new Promise((resolve) => {
-    child.on('error', resolve);
-    child.on('exit', (code, signal) => {
-      children.delete(child);
-      resolve(code ?? signal);
-    });
-  });
-  return child;
-}
-
-async function stop(child) {
-  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
-  child.kill('SIGTERM');
-  const status = await child.ended;
-  clearTimeout(timer);
-  if (status !== 0) throw new Error(`${path.basename(child.spawnfile)} ended with ${status}`);
-}
-
-/** The port that a child prints in its line "... listening on ...:PORT". */
-async function portFrom(child) {
-  let seen = '';
-  const timer = setTimeout(() => child.kill('SIGKILL'), READY_MS);
-  try {
-    for await (const piece of child.stdout.iterator({ destroyOnReturn: false })) {
-      seen += piece;
-      const found = /listening on \S*:(\d+)\n/.exec(seen);
-      if (found) return Number(found[1]);
-    }
-  } finally {
-    clearTimeout(timer);
-  }
-  throw new Error(`${path.basename(child.spawnfile)} never said where it listens`);
-}
-
-/** Each gives {url, pid, stop}; pid is the process whose costs count. */
-const servers = {
-  async streamd(_folder, flags = []) {
-    const child = start(bin('bench/streamd'), flags);
-    const port = await portFrom(child);
-    return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => stop(child) };
-  },
-
-  async fermata(folder, env = {}) {
-    const child = start(bin('fermata'), ['serve'], {
-      FERMATA_LISTEN: '127.0.0.1:0',
-      FERMATA_DATA: path.join(folder, 'data'),
-      FERMATA_LOG: 'error',
-      ...env,
-    });
-    const port = await portFrom(child);
-    return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => stop(child) };
-  },
-
-  /** fermata with a model that answers at once, in so many pieces. */
-  async talker(folder, pieces) {
-    const script = path.join(folder, 'script.jsonl');
-    const turn = { text: 'word'.repeat(pieces), chunk: 4 };
-    writeFileSync(script, `${JSON.stringify({ turns: [turn] })}\n`);
-    return servers.fermata(folder, { FERMATA_MODEL_PROVIDER: 'scripted', FERMATA_SCRIPT: script });
-  },
-
-  /** A bare Node server that streams the same frames and stores nothing. */
-  async node(_folder, pieces) {
-    const child = start(process.execPath, [path.join(root, 'bench', 'peer_node.mjs'), String(pieces)]);
-    const port = await portFrom(child);
-    return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => stop(child) };
-  },
-
-  /** One worker; what is kept for the channel is larger than any burst, so nothing is ever lost. */
-  async nginx(folder) {
-    const nginx = peer('/usr/sbin/nginx');
-    const module = peer('/usr/lib/nginx/modules/ngx_nchan_module.so');
-    const port = await freePort();
-    const config = path.join(folder, 'nginx.conf');
-    writeFileSync(config, nginxConfig(folder, module, port));
-    const child = start(nginx, ['-p', folder, '-c', config, '-e', '/dev/null']);
-    const url = `http://127.0.0.1:${port}`;
-    await untilReady(`${url}/hello`);
-    const pid = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim();
-    if (!/^\d+$/.test(pid)) throw new Error(`nginx should have one worker, has "${pid}"`);
-    return { url, pid, stop: () => stop(child) };
-  },
-};
-
-const nginxConfig = (folder, module, port) => `
-load_module ${module};
-daemon off;
-worker_processes 1;
-worker_rlimit_nofile 8192;
-error_log /dev/null crit;
-pid ${folder}/pid;
-events { worker_connections 8000; }
-http {
-  access_log off;
-  client_body_temp_path ${folder}/body;
-  proxy_temp_path ${folder}/proxy;
-  fastcgi_temp_path ${folder}/fastcgi;
-  uwsgi_temp_path ${folder}/uwsgi;
-  scgi_temp_path ${folder}/scgi;
-  keepalive_requests 1000000000;
-  nchan_shared_memory_size 256M;
-  server {
-    listen 127.0.0.1:${port} backlog=4096;
-    location = /hello { default_type text/plain; return 200 "hello"; }
-    location = /stream {
-      nchan_subscriber eventsource;
-      nchan_channel_id bench;
-      nchan_subscriber_first_message newest;
-    }
-    location = /publish {
-      nchan_publisher;
-      nchan_channel_id bench;
-      nchan_message_buffer_length 20000;
-      nchan_message_timeout 5m;
-    }
-  }
-}
-`;
-
-/** Run fn against a fresh server in a folder of its own. */
-async function withServer(name, options, fn) {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'fermata-bench-'));
-  try {
-    const server = await servers[name](folder, options);
-    try {
-      return await fn({ name, ...server });
-    } finally {
-      await server.stop();
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
 
 // ---- measuring ----
 
-/** One run of the load generator: its figures, or an error if an answer was wrong. */
-async function load(mode, server, options) {
-  const flags = Object.entries({ pid: server.pid, ...options }).flatMap(([name, value]) => [
-    `--${name}`,
-    String(value),
-  ]);
-  const file = bin('bench/load');
-  const { stdout } = await promisify(execFile)(file, [mode, ...flags]);
-  return JSON.parse(stdout);
-}
-
-/** Fresh servers in turn, ROUNDS times: {ours: [figures], peer: [figures]}. */
-async function inTurns(ours, peer, measure, options) {
-  const figures = { ours: [], peer: [] };
-  for (let round = 0; round < ROUNDS; round++) {
-    figures.ours.push(await withServer(ours, options, measure));
-    figures.peer.push(await withServer(peer, options, measure));
-  }
-  return figures;
-}
-
-const column = (list, field) => median(list.map((figures) => figures[field]));
-
-/** ours / peer of one field, and the cells of the table. */
-function compare({ ours, peer }, field, peerName, show) {
-  const mine = column(ours, field);
-  const theirs = column(peer, field);
-  return {
-    value: mine,
-    figure: show(mine),
-    peer: `${peerName} ${show(theirs)}`,
-    ratio: mine / theirs,
-    detail: { ours, peer },
-  };
-}
-
-const thousands = (n) => Math.round(n).toLocaleString('en-US');
-const perSecond = (unit) => (n) => `${thousands(n)} ${unit}/s`;
-const micros = (n) => `${n.toFixed(n < 10 ? 2 : 0)} us`;
-const millis = (us) => `${(us / 1000).toFixed(1)} ms`;
 const slowest = (run) => `${micros(run.p99_us)}, max ${millis(run.max_us)}`;
 
 const requests = (name, where) => async () =>
@@ -370,11 +116,14 @@ async function metrics(server) {
 }
 
 /** Runs per second of `conns` clients, each with one run under way; `turns` runs share a thread and
- *  its stream. The figures also say how many transactions a run took, and how long it was under way. */
-const runs = (conns, turns, pieces = 1) => async () => {
+ *  its stream. A run that asks is answered as soon as it waits. The figures also say how many
+ *  transactions a run took, and how long it was under way. */
+const runs = (conns, turns, { pieces = 1, asks = false } = {}) => async () => {
   const measure = async (server) => {
     const before = await metrics(server);
-    const figures = await load('runs', server, { url: server.url, conns, turns, seconds: quick ? 1 : 4 });
+    const figures = await load('runs', server, {
+      url: server.url, conns, turns, pauses: asks ? 1 : 0, seconds: quick ? 1 : 4,
+    });
     const after = await metrics(server);
     const count = (name) => ((after[name] ?? 0) - (before[name] ?? 0)) / figures.runs;
     return {
@@ -383,13 +132,26 @@ const runs = (conns, turns, pieces = 1) => async () => {
       jobs_per_run: count('fermata_store_jobs_total'),
     };
   };
-  const row = compare(await inTurns('talker', 'node', measure, pieces), 'runs_per_s', 'node', perSecond('runs'));
+  const figures = await inTurns('talker', 'node', measure, { pieces, asks });
+  const row = compare(figures, 'runs_per_s', 'node', perSecond(asks ? 'cycles' : 'runs'));
   const middle = (field) => column(row.detail.ours, field);
   row.more = `p50 ${millis(middle('p50_us'))}, p99 ${millis(middle('p99_us'))}, `
     + `${middle('commits_per_run').toFixed(2)} commits, ${micros(middle('server_cpu_us_per_run'))} CPU `
     + `(node ${micros(column(row.detail.peer, 'server_cpu_us_per_run'))})`;
+  if (asks) row.more += `, answer p99 ${millis(middle('answer_p99_us'))}`;
   return row;
 };
+
+/** From sending an answer to the first event after it, with one client and nothing else to do. */
+async function answerLatency() {
+  const measure = (server) =>
+    load('runs', server, { url: server.url, conns: 1, turns: 10, pauses: 1, seconds: quick ? 1 : 4 });
+  const figures = await inTurns('talker', 'node', measure, { asks: true });
+  const row = compare(figures, 'answer_p99_us', 'node', millis);
+  row.value /= 1000;
+  row.more = `p50 ${millis(column(figures.ours, 'answer_p50_us'))}, max ${millis(column(figures.ours, 'answer_max_us'))}`;
+  return row;
+}
 
 /** A thread of so many messages, posted in pieces that a client would send. */
 async function fillThread(server, threadId, messages) {
@@ -418,7 +180,7 @@ async function finished(server, threadId) {
 
 /** The newest page of 50 messages, one client; the floor is a thread that has little more. */
 async function historyPage() {
-  return withServer('talker', 1, async (server) => {
+  return withServer('talker', {}, async (server) => {
     const page = async (messages) => {
       await fillThread(server, `t${messages}`, messages);
       return load('http', server, {
@@ -506,7 +268,19 @@ const rows = [
   ['runs-16', 'durable runs, 16 clients, a new thread each', runs(16, 1), noBudget],
   ['runs-64', 'durable runs, 64 clients, a new thread each', runs(64, 1), above(5000)],
   ['chat-64', 'the same, 10 runs on each thread', runs(64, 10), above(5000)],
-  ['deltas-64', 'the same with 100 deltas a run', runs(64, 10, 100), above(3100)],
+  ['deltas-64', 'the same with 100 deltas a run', runs(64, 10, { pieces: 100 }), above(3100)],
+  ['pause-1', 'pause and resume, 1 client, a new thread each', runs(1, 1, { asks: true }), noBudget],
+  ['pause-16', 'pause and resume, 16 clients, a new thread each', runs(16, 1, { asks: true }), noBudget],
+  ['pause-64', 'pause and resume, 64 clients, a new thread each', runs(64, 1, { asks: true }), above(3000)],
+  ['pause-chat-64', 'the same, 10 runs on each thread', runs(64, 10, { asks: true }), above(3000)],
+  ['answer', 'p99 from answer to first event, idle', answerLatency, below(5, 'ms')],
+  ['open-start', `start to first answer, ${thousands(open.count)} runs wait`, open.start, below(100, 'ms')],
+  ['open-rss', '  memory after it', open.rss, ratioBelow(1.1)],
+  ['open-worked', '  after 1,000 inbox pages and 100 answers', open.worked, ratioBelow(1.1)],
+  ['open-inbox', '  p99 of the first page of an inbox', open.inbox, below(20, 'ms')],
+  ['open-deep', '  p99 of pages behind it', open.deep, below(20, 'ms')],
+  ['open-approver', '  p99 of pages of an approver', open.approver, below(20, 'ms')],
+  ['open-answer', '  p99 from answer to completed run, 100 random', open.answer, noBudget],
   ['history', 'p99 of 50 messages of 100,000', historyPage, below(5, 'ms')],
   ['json', 'JSON, one document parsed', jsonParse, noBudget],
 ];

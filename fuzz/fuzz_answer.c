@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as an answer. The first byte picks what is asked; 'a' asks what the rest says and answers
- * with the line behind it. An answer is refused with a reason, or what it became is whole: one line of
- * JSON without a binding, which is taken again and means the same. As a plain message the same bytes
- * approve nothing. Whatever was settled can be written.
+ * Any bytes as an answer. The first byte picks what is asked; 'a' asks what the rest says and
+ * answers with the line behind it. An answer is refused with a reason, or what it became is whole:
+ * one line of JSON without a binding, which is taken again and means the same. As a plain message
+ * the same bytes approve nothing. Whatever was settled can be written.
  */
 #include <stdlib.h>
 

@@ -3,19 +3,20 @@
  * What people may answer: the bodies of POST answer, and plain messages.
  *
  *     question         {"choices":["c1"],"text"?} | {"answer"} | {"fields":{}} | {"skip":true}
- *     confirm          {"decision":"approve|edit|reject|respond","args"?,"comment"?,"always"?,"binding"?}
+ *     confirm          {"decision":"approve|edit|reject|respond",
+ *                       "args"?,"comment"?,"always"?,"binding"?}
  *     connection_lost  {"decision":"continue|give_up"}
  *     uncertain        {"decision":"retry|happened|give_up"}
  *
- * 1. Every member of a body is used or refused by name; nothing is passed over. So what is kept of an
- *    accepted body is accepted again and means the same.
+ * 1. Every member of a body is used or refused by name; nothing is passed over. So what is kept of
+ *    an accepted body is accepted again and means the same.
  * 2. Only a body with the word `approve` or `edit` lets a call run. A plain message never does.
  * 3. A binding is looked at before the rest of an answer: who saw another call is told that first.
  * 4. What the model gets is made here, once, and stored with the answer.
  *
- * To add a decision: a row of DECISIONS and its bit in `shapes`. To add a way to answer a question: its
- * name in `shapes` and a row in `ways`. To add a type of field: a row in `field_types`, and its word in
- * the schema of ask_user.
+ * To add a decision: a row of DECISIONS and its bit in `shapes`. To add a way to answer a question:
+ * its name in `shapes` and a row in `ways`. To add a type of field: a row in `field_types`, and its
+ * word in the schema of ask_user.
  */
 #include <stdio.h>
 #include <string.h>

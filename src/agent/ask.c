@@ -4,7 +4,7 @@
  * former made into a question.
  *
  *     {"question": "How long?", "choices": ["30 min", {"label": "1 h", "description": "usual"}]}
- *     choices of the row: [{"id":"c1","label":"30 min"},{"id":"c2","label":"1 h","description":"usual"}]
+ *     [{"id":"c1","label":"30 min"},{"id":"c2","label":"1 h","description":"usual"}]  in the row
  *
  * 1. Whatever is accepted can be answered, and each answer means one thing: labels and names of
  *    fields are trimmed, not blank and all different, and there is at least one way to answer.
@@ -12,8 +12,8 @@
  *    ask_parse checks everything that the schema says, and what a schema cannot say.
  * 3. The row holds JSON written here, never the model's own bytes.
  *
- * To add an argument: its place in the schema, in `members` and in parse_question. A type of field is a
- * row in answer.c and a word in the schema.
+ * To add an argument: its place in the schema, in `members` and in parse_question. A type of field
+ * is a row in answer.c and a word in the schema.
  */
 #include <stdio.h>
 

@@ -264,6 +264,9 @@ void graph_step(struct arena *arena, const struct view *view, const struct input
     case INPUT_OVERDUE:
         deliver_mechanically(&step, RUN_EXHAUSTED);
         break;
+    case INPUT_DAMAGED:
+        on_damaged(&step);
+        break;
     }
     step_close(&step);
     *ret_outcome = out;

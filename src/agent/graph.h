@@ -60,6 +60,7 @@ enum input_kind {
     INPUT_LOST,    /* nobody knows what became of a started call: `call_id` */
     INPUT_SHOW,    /* results that the journal has become facts */
     INPUT_OVERDUE, /* the time of the run is used up */
+    INPUT_DAMAGED, /* the state cannot be read, `why_text`; the view is what its rows say */
 };
 
 /* How a call ended. */
@@ -83,7 +84,7 @@ struct input {
     const struct tools *tools;   /* all there are; always */
     struct turn turn;
     enum err why; /* of INPUT_DOWN: ERR_MODEL_UNAVAILABLE or ERR_INTERNAL (model_error) */
-    str why_text; /* for people; empty: the title of `why` */
+    str why_text; /* for people; empty: the title of `why`. Also of INPUT_DAMAGED */
     const struct resolution *resolutions;
     size_t resolution_count;
     str call_id;

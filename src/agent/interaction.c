@@ -2,8 +2,8 @@
  *
  * Interactions as JSON: on the wire, as facts, as history rows; and who may answer one.
  *
- * Members stand in the order of the documentation, always: stored bytes are sent as they are. What is
- * absent is left out, never null. To add a member: a line in interaction_write, where the
+ * Members stand in the order of the documentation, always: stored bytes are sent as they are. What
+ * is absent is left out, never null. To add a member: a line in interaction_write, where the
  * documentation has it.
  */
 #include <stdio.h>

@@ -20,8 +20,8 @@ extern const struct graph_tool tool_ask_user, tool_submit_plan;
 /* ---- ask_user ---- */
 
 /* The model's arguments into question, display_text, choices (with ids c1, c2, ...), fields,
- * allow_freeform, multi of *interaction; texts are trimmed. ERR_INVALID_FIELD says what is wrong, for
- * the model.
+ * allow_freeform, multi of *interaction; texts are trimmed. ERR_INVALID_FIELD says what is wrong,
+ * for the model.
  *
  * A field is {"name","label"?,"type","required"?,"choices"?,"description"?}; it is stored so, and
  * `required` only if true. Its type says what a value must be:

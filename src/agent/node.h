@@ -67,6 +67,7 @@ void on_lost(struct step *step);
 void end_call(struct step *step, struct work_call *work, enum call_state state, const char *error,
               str text);
 void end_unstarted(struct step *step, enum text text); /* calls that have not left are cancelled */
+void end_started(struct step *step);  /* calls that have left, and whose end nobody will hear of */
 void show_results(struct step *step); /* what has ended and was not shown becomes facts */
 bool has_state(const struct step *step, enum call_state state);
 bool call_ready(const struct call *call); /* may start as soon as there is room */
@@ -81,5 +82,6 @@ bool plan_done(const struct state *state);
 bool plan_active(const struct state *state);
 void on_down(struct step *step);
 void on_cancel(struct step *step);
+void on_damaged(struct step *step);
 
 #endif

@@ -64,6 +64,18 @@ void fail_run(struct step *step, const char *code, str message, bool retryable)
     end_run(step, RUN_FAILED);
 }
 
+/* Calls and questions are rows of their own and get their end; which stage was open is not known. */
+void on_damaged(struct step *step)
+{
+    cancel_open(step);
+    end_started(step);
+    end_unstarted(step, TEXT_DROPPED);
+    show_results(step);
+    add_fact(step, FACT_RUN_ERROR,
+             fact_run_error(step->arena, "snapshot_damaged", step->input->why_text, false));
+    end_run(step, RUN_FAILED);
+}
+
 /* The leg is over; the run waits, and costs nothing until an answer comes. */
 void pause_leg(struct step *step)
 {

@@ -62,6 +62,18 @@ void end_unstarted(struct step *step, enum text text)
     }
 }
 
+void end_started(struct step *step)
+{
+    for (size_t i = 0; i < step->call_count; i++) {
+        struct work_call *work = &step->calls[i];
+        bool started = work->call.state == CALL_STARTED;
+        if (!started && work->call.state != CALL_UNCERTAIN) continue;
+        end_call(step, work, CALL_FAILED, "unknown_outcome", say(step, TEXT_UNKNOWN, STR_EMPTY));
+        if (started && work->call.rule.len)
+            add_audit(step, AUDIT_ENDED, NULL, &work->call, STR("uncertain"), work->call.args);
+    }
+}
+
 /* ---- start ---- */
 
 /* The approval lapsed with the schema it was given for: the call is asked for again. */

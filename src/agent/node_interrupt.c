@@ -381,6 +381,7 @@ static void grant(struct step *step, const struct interaction *interaction,
         .thread = r->always_user ? 0 : step->view->thread,
         .thread_id = r->always_user ? STR_EMPTY : step->state->conversation_id,
         .tool = interaction->tool,
+        .approver = interaction->approver,
         .match = r->match.len ? r->match : STR("{}"),
         .made_by = r->by,
         .interaction_id = interaction->id,
@@ -517,9 +518,11 @@ void on_resolve(struct step *step)
 
 void cancel_open(struct step *step)
 {
+    bool person = step->input->kind != INPUT_DAMAGED;
     while (step->open_count) {
-        struct resolution r = {
-            .decision = DECISION_CANCEL, .by = step->state->user_id, .via = STR("cancel")};
+        struct resolution r = {.decision = DECISION_CANCEL,
+                               .by = person ? step->state->user_id : STR_EMPTY,
+                               .via = person ? STR("cancel") : STR("run")};
         struct interaction interaction = close_open(step, 0, &r);
         struct work_call *work = find_call(step, interaction.call_id);
         if (!work) continue;

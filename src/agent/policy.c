@@ -185,7 +185,9 @@ struct judgement policy_judge(struct arena *arena, const struct policy *file,
             arena_printf(arena, "%.*s@%.*s", STR_ARG(judgement.rule), STR_ARG(approver->role));
     }
     for (size_t i = 0; grants && i < grants->count; i++) {
-        if (!grant_fits(&grants->rows[i], tool->name, args)) continue;
+        bool given =
+            !judgement.approver.len || str_eq(grants->rows[i].approver, judgement.approver);
+        if (!given || !grant_fits(&grants->rows[i], tool->name, args)) continue;
         judgement.verdict = VERDICT_ALLOW;
         judgement.grant_id = grants->rows[i].id;
         break;

@@ -177,6 +177,7 @@ struct commit {
     int64_t version;
     msec now;
     const char *damaged; /* instead of an outcome: the state cannot be read, and why */
+    unsigned char random[ID_RANDOM_BYTES]; /* for what is told then */
     struct stepped stepped;
     str call_id; /* of the flight whose end this saves; empty: none */
     bool turn;   /* it saves the model's turn */
@@ -199,7 +200,7 @@ static enum err commit_run(struct job *job, struct db *db)
     commit->run = active->run;
     if (commit->damaged)
         e = run_damaged(db, &commit->arena, saver, &commit->run, commit->damaged, commit->now,
-                        &commit->stepped);
+                        commit->random, &commit->stepped);
     else
         e = outcome_save(db, &commit->arena, saver, &commit->run, commit->version, &commit->outcome,
                          commit->now);
@@ -241,7 +242,8 @@ static void committed(struct active *active, struct commit *commit)
         bus_facts(runs->options.bus, thread, commit->stepped.facts, commit->stepped.fact_count);
     else
         bus_facts(runs->options.bus, thread, o->facts, o->fact_count);
-    if (o->opened_count || o->settled_count) runs->options.on_news(runs->options.arg);
+    if (o->opened_count || o->settled_count || commit->damaged)
+        runs->options.on_news(runs->options.arg);
     for (size_t i = 0; i < o->call_count; i++)
         if (o->calls[i].started) take_off(active, &o->calls[i].call);
     forget_inputs(active, commit); /* last: the outcome borrows from them */
@@ -328,6 +330,7 @@ static void fail_damaged(struct active *active, const char *why)
 {
     struct commit *commit = commit_new(active);
     commit->damaged = arena_cstr(&commit->arena, str_c(why));
+    crypto_random(commit->random, sizeof commit->random);
     trouble(active, "state damaged", ERR_DAMAGED);
     commit_start(active, commit);
 }
@@ -383,6 +386,7 @@ static void call_model(struct active *active)
     if (deadline && !active->deadline) active->deadline = timer_new(o->loop, on_deadline, active);
     if (deadline) timer_start(active->deadline, deadline - now);
     active->state = ACTIVE_SPEAKING;
+    active->speech.words_only = graph_node(state) == NODE_DELIVER;
     speech_start(&active->speech, active->run.run_id,
                  &(struct model_request){.system = active->context.system,
                                          .messages = active->context.messages,

@@ -9,6 +9,7 @@
  */
 #include "agent/save.h"
 
+#include "agent/texts.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "store/interactions.h"
@@ -236,42 +237,61 @@ enum err outcome_save(struct db *db, struct arena *arena, const struct saver *sa
 
 /* ---- a run that cannot go on ---- */
 
-/* Its rows say enough to end it: nobody is left with a question that nothing will come of. */
-enum err run_damaged(struct db *db, struct arena *arena, const struct saver *saver, struct run *run,
-                     const char *why, msec now, struct stepped *ret_stepped)
+static void set_random(struct input *input, const unsigned char *random)
 {
-    struct interaction_list open = {0};
-    enum err e = interactions_of_run(db, arena, run->id, &open);
+    for (size_t i = 0; i < ID_RANDOM_BYTES; i++) input->random[i] = random[i];
+}
+
+/* What the rows say of a run whose state is lost. */
+static enum err view_rows(struct db *db, struct arena *arena, const struct run *run,
+                          struct view *ret_view)
+{
+    struct thread thread;
+    enum err e = thread_by_id(db, arena, run->thread, &thread);
     if (e) return e;
-    struct outcome o = {.status = RUN_FAILED,
-                        .ended = true,
-                        .state = {.input_tokens = run->input_tokens,
+    struct view view = {.thread = run->thread,
+                        .run = run->id,
+                        .agent = run->agent,
+                        .model = run->model,
+                        .legs = run->legs,
+                        .leg_open = run->status != RUN_WAITING,
+                        .state = {.phase = PHASE_EXECUTING,
+                                  .trace_id = run->run_id,
+                                  .user_id = thread.owner,
+                                  .conversation_id = thread.thread_id,
+                                  .task_id = run->task_id,
+                                  .locale = locale_of(thread.title),
+                                  .input_tokens = run->input_tokens,
                                   .output_tokens = run->output_tokens}};
-    o.facts = arena_array(arena, open.count + 1, sizeof *o.facts);
-    o.settled = open.rows;
-    o.settled_count = open.count;
-    for (size_t i = 0; i < open.count; i++) {
-        open.rows[i].status = INTERACTION_CANCELED;
-        open.rows[i].via = STR("run");
-        open.rows[i].settled = now;
-        o.facts[o.fact_count++] = (struct fact){
-            .type = FACT_RESOLVED,
-            .run_id = run->run_id,
-            .at = now,
-            .data = fact_interaction_resolved(arena, &open.rows[i]),
-        };
-    }
-    o.facts[o.fact_count++] = (struct fact){
-        .type = FACT_RUN_ERROR,
-        .run_id = run->run_id,
-        .at = now,
-        .data = fact_run_error(arena, "snapshot_damaged", str_c(why), false),
-    };
-    e = outcome_save(db, arena, saver, run, -1, &o, now);
+    e = calls_unshown(db, arena, run->id, &view.calls);
+    if (e == ERR_DAMAGED) e = OK; /* of them we know nothing */
+    if (!e) e = interactions_of_run(db, arena, run->id, &view.open);
+    if (!e) *ret_view = view;
+    return e;
+}
+
+/* They say enough to end it: no call is left without a word, and nobody with a question that
+ * nothing will come of. */
+enum err run_damaged(struct db *db, struct arena *arena, const struct saver *saver, struct run *run,
+                     const char *why, msec now, const unsigned char random[static ID_RANDOM_BYTES],
+                     struct stepped *ret_stepped)
+{
+    struct view view;
+    struct outcome *outcome = ARENA_NEW(arena, struct outcome);
+    struct input input = {.kind = INPUT_DAMAGED,
+                          .now = now,
+                          .binder = &saver->binder,
+                          .tools = saver->tools,
+                          .why_text = str_c(why)};
+    set_random(&input, random);
+    enum err e = view_rows(db, arena, run, &view);
+    if (e) return e;
+    graph_step(arena, &view, &input, outcome);
+    e = outcome_save(db, arena, saver, run, -1, outcome, now);
     if (e) return e;
     *ret_stepped = (struct stepped){.thread = run->thread,
-                                    .facts = o.facts,
-                                    .fact_count = o.fact_count,
+                                    .facts = outcome->facts,
+                                    .fact_count = outcome->fact_count,
                                     .wake = true,
                                     .damaged = true};
     return OK;
@@ -291,7 +311,7 @@ static enum err step_here(struct db *db, struct arena *arena, const struct saver
     if (e == ERR_DAMAGED || e == ERR_NOT_FOUND)
         return run_damaged(db, arena, saver, run,
                            why.text[0] ? why.text : "the stored state is missing", input->now,
-                           ret_stepped);
+                           input->random, ret_stepped);
     if (e) return e;
     input->binder = &saver->binder;
     input->tools = saver->tools;
@@ -303,11 +323,6 @@ static enum err step_here(struct db *db, struct arena *arena, const struct saver
                                     .fact_count = outcome->fact_count,
                                     .wake = outcome->status == RUN_RUNNING || outcome->ended};
     return OK;
-}
-
-static void set_random(struct input *input, const unsigned char *random)
-{
-    for (size_t i = 0; i < ID_RANDOM_BYTES; i++) input->random[i] = random[i];
 }
 
 enum err run_resolve(struct db *db, struct arena *arena, const struct saver *saver, int64_t thread,

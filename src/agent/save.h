@@ -59,8 +59,10 @@ enum err run_cancel(struct db *db, struct arena *arena, const struct saver *save
                     struct run *run, msec now, const unsigned char random[static ID_RANDOM_BYTES],
                     struct stepped *ret_stepped) MUST_USE;
 
-/* The run's state cannot be read: it fails, and what it waited for is canceled. */
+/* The run's state cannot be read: it fails, what it waited for is canceled, and its calls end as far
+ * as their rows know. */
 enum err run_damaged(struct db *db, struct arena *arena, const struct saver *saver, struct run *run,
-                     const char *why, msec now, struct stepped *ret_stepped) MUST_USE;
+                     const char *why, msec now, const unsigned char random[static ID_RANDOM_BYTES],
+                     struct stepped *ret_stepped) MUST_USE;
 
 #endif

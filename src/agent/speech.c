@@ -74,6 +74,7 @@ static struct preview call_start(const struct growing_call *call)
 static void on_call(void *arg, size_t index, str provider_id, str name)
 {
     struct speech *speech = arg;
+    if (speech->words_only) return;
     if (index != speech->call_count || index >= CALLS_TURN_MAX) {
         speech->overflow = true;
         return;

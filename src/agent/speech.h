@@ -24,6 +24,7 @@ struct speech {
     const struct model *model;
     int64_t thread;
     msec retry_ms;               /* before the second attempt; doubles */
+    bool words_only;             /* no tools are offered: calls are passed over, unseen */
     void (*on_whole)(void *arg); /* speech_turn has it */
     void (*on_down)(void *arg, enum err e, const char *why); /* no attempt gave one */
     void *arg;

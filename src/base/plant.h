@@ -8,16 +8,16 @@
 #define BASE_PLANT_H
 
 /* name: what is wrong then. Their order is their number, from 1. */
-#define PLANTS(X)                                                                 \
-    X(LOST_REPEATED)     /* a write whose outcome is unknown is repeated */       \
-    X(RESUME_EARLY)      /* the phase comes back while one of a set is open */    \
-    X(BINDING_UNCHECKED) /* a call runs that is not the one that was approved */  \
-    X(EXPIRY_APPROVES)   /* silence is consent */                                 \
-    X(RESULT_TWICE)      /* a rejected call shows its result again */             \
-    X(CANCEL_FORGETS)    /* a cancelled run leaves an approved call behind */     \
-    X(ROUND_TOO_MANY)    /* the rounds are one more than allowed */               \
-    X(LEG_LEFT_OPEN)     /* the run waits and its leg does not end */             \
-    X(SNAPSHOT_KEPT)     /* an exhausted run keeps its snapshot */                \
+#define PLANTS(X)                                                                \
+    X(LOST_REPEATED)     /* a write whose outcome is unknown is repeated */      \
+    X(RESUME_EARLY)      /* the phase comes back while one of a set is open */   \
+    X(BINDING_UNCHECKED) /* a call runs that is not the one that was approved */ \
+    X(EXPIRY_APPROVES)   /* silence is consent */                                \
+    X(RESULT_TWICE)      /* a rejected call shows its result again */            \
+    X(CANCEL_FORGETS)    /* a cancelled run leaves an approved call behind */    \
+    X(ROUND_TOO_MANY)    /* the rounds are one more than allowed */              \
+    X(LEG_LEFT_OPEN)     /* the run waits and its leg does not end */            \
+    X(SNAPSHOT_KEPT)     /* an exhausted run keeps its snapshot */               \
     X(SCHEMA_UNCHECKED)  /* an approval outlives the schema that was shown */
 
 #define PLANT_ENUM(name) PLANT_##name,

@@ -103,20 +103,33 @@ static enum err read_row(struct stmt *s, struct arena *arena, struct call *call)
     return (unsigned)call->state < CALL_STATE_COUNT ? OK : ERR_DAMAGED;
 }
 
-enum err calls_of_round(struct db *db, struct arena *arena, int64_t run, uint32_t round,
-                        struct call_list *ret_list)
+/* At most STATE_IDS_MAX, which no turn has more of. */
+static enum err read_rows(struct stmt *s, struct arena *arena, struct call_list *ret_list)
 {
     struct call_list list = {0};
-    struct stmt *s = db_prepare(db, SELECT " WHERE run=?1 AND round=?2 ORDER BY n LIMIT ?3");
-    stmt_bind_i64(s, 1, run);
-    stmt_bind_i64(s, 2, round);
-    stmt_bind_i64(s, 3, STATE_IDS_MAX);
     enum err e = OK;
-    while (!e && stmt_step(s)) e = read_row(s, arena, ROWS_ADD(arena, list.rows, list.count));
+    while (!e && list.count < STATE_IDS_MAX && stmt_step(s))
+        e = read_row(s, arena, ROWS_ADD(arena, list.rows, list.count));
     enum err ended = stmt_end(s);
     if (ended || e) return ended ? ended : e;
     *ret_list = list;
     return OK;
+}
+
+enum err calls_of_round(struct db *db, struct arena *arena, int64_t run, uint32_t round,
+                        struct call_list *ret_list)
+{
+    struct stmt *s = db_prepare(db, SELECT " WHERE run=?1 AND round=?2 ORDER BY n");
+    stmt_bind_i64(s, 1, run);
+    stmt_bind_i64(s, 2, round);
+    return read_rows(s, arena, ret_list);
+}
+
+enum err calls_unshown(struct db *db, struct arena *arena, int64_t run, struct call_list *ret_list)
+{
+    struct stmt *s = db_prepare(db, SELECT " WHERE run=?1 AND result_id='' ORDER BY round, n");
+    stmt_bind_i64(s, 1, run);
+    return read_rows(s, arena, ret_list);
 }
 
 static void reverse(struct call_list *list)

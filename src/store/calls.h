@@ -73,6 +73,10 @@ enum err call_update(struct db *db, const struct call *call) MUST_USE;
 enum err calls_of_round(struct db *db, struct arena *arena, int64_t run, uint32_t round,
                         struct call_list *ret_list) MUST_USE;
 
+/* The calls of a run that have no history row yet, in their order. */
+enum err calls_unshown(struct db *db, struct arena *arena, int64_t run, struct call_list *ret_list)
+    MUST_USE;
+
 /* call_id, tool and model_text of every call of a run that is settled or stands in history, in order:
  * the newest of them, at most about CALLS_SEEN_BYTES_MAX. */
 enum err calls_seen(struct db *db, struct arena *arena, int64_t run, struct call_list *ret_list)

@@ -11,7 +11,7 @@
 #include "store/sqlite.h"
 
 #define GRANT_COLUMNS \
-    "n, thread, created, id, owner, thread_id, tool, made_by, interaction_id, match"
+    "n, thread, created, id, owner, thread_id, tool, approver, made_by, interaction_id, match"
 
 static void read_row(struct stmt *s, struct arena *arena, struct grant *grant)
 {
@@ -23,9 +23,10 @@ static void read_row(struct stmt *s, struct arena *arena, struct grant *grant)
         .owner = arena_str(arena, stmt_str(s, 4)),
         .thread_id = arena_str(arena, stmt_str(s, 5)),
         .tool = arena_str(arena, stmt_str(s, 6)),
-        .made_by = arena_str(arena, stmt_str(s, 7)),
-        .interaction_id = arena_str(arena, stmt_str(s, 8)),
-        .match = arena_str(arena, stmt_str(s, 9)),
+        .approver = arena_str(arena, stmt_str(s, 7)),
+        .made_by = arena_str(arena, stmt_str(s, 8)),
+        .interaction_id = arena_str(arena, stmt_str(s, 9)),
+        .match = arena_str(arena, stmt_str(s, 10)),
     };
 }
 
@@ -45,8 +46,9 @@ enum err grant_add(struct db *db, struct grant *grant)
     struct stmt *s =
         db_prepare(db,
                    "INSERT INTO grants"
-                   " (thread, created, id, owner, thread_id, tool, made_by, interaction_id, match)"
-                   " VALUES (nullif(?1, 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING n");
+                   " (thread, created, id, owner, thread_id, tool, made_by, interaction_id, match,"
+                   " approver)"
+                   " VALUES (nullif(?1, 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING n");
     stmt_bind_i64(s, 1, grant->thread);
     stmt_bind_i64(s, 2, grant->created);
     stmt_bind_str(s, 3, grant->id);
@@ -56,6 +58,7 @@ enum err grant_add(struct db *db, struct grant *grant)
     stmt_bind_str(s, 7, grant->made_by);
     stmt_bind_str(s, 8, grant->interaction_id);
     stmt_bind_str(s, 9, grant->match);
+    stmt_bind_str(s, 10, grant->approver);
     int64_t n = stmt_step(s) ? stmt_i64(s, 0) : 0;
     enum err e = stmt_run(s);
     if (!e) grant->n = n;

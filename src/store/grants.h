@@ -19,6 +19,7 @@ struct grant {
     str thread_id;  /* of that thread; empty for all */
     str tool;
     str match; /* JSON object {"arg": value}; "{}": whatever the arguments */
+    str approver; /* role that gave it; empty: the owner did */
     str made_by, interaction_id;
     msec created;
 };

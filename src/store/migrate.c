@@ -265,6 +265,7 @@ static const struct migration migrations[] = {
         "  owner TEXT NOT NULL,"
         "  thread_id TEXT NOT NULL,"
         "  tool TEXT NOT NULL,"
+        "  approver TEXT NOT NULL,"            /* '': the owner gave it */
         "  made_by TEXT NOT NULL,"
         "  interaction_id TEXT NOT NULL,"
         "  match TEXT NOT NULL"

@@ -3,7 +3,7 @@
 // An approval on a disk that is full, and runs with a person or a tool in them whose stored state is damaged.
 
 import assert from 'node:assert/strict';
-import { mkdtemp, open, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rm, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -162,17 +162,21 @@ describe('a damaged snapshot', () => {
     return { shop, home, log };
   }
 
-  // One byte in the middle of it is another while the server is down.
-  async function flip(home, threadId) {
+  // Changes what is stored of the thread's run while the server is down.
+  async function damage(home, threadId, change) {
     await home.server.kill9();
     home.server = null;
-    assert.equal(sql(home.data, `UPDATE snapshots SET bytes = CAST(substr(bytes, 1, length(bytes) / 2) || x'ff'
-      || substr(bytes, length(bytes) / 2 + 2) AS BLOB) WHERE run = (SELECT r.id FROM runs r JOIN threads t ON t.id = r.thread
+    assert.equal(sql(home.data, `UPDATE ${change} WHERE run = (SELECT r.id FROM runs r JOIN threads t ON t.id = r.thread
       WHERE t.thread_id = '${threadId}'); SELECT changes();`), '1\n');
     await home.start();
   }
 
-  // It has failed and says so; nobody is asked for it; its thread can be used, and be deleted.
+  // One byte in the middle of the snapshot is another.
+  const flip = (home, threadId) => damage(home, threadId, `snapshots SET bytes = CAST(substr(bytes, 1, length(bytes) / 2)
+    || x'ff' || substr(bytes, length(bytes) / 2 + 2) AS BLOB)`);
+  const loseState = (home, threadId) => damage(home, threadId, 'tool_calls SET state = 99');
+
+  // It has failed and says so; nobody is asked for it; its thread can be used, and the model is told of every call.
   async function checkFailed(t, home, threadId, log) {
     const facts = await factsTo(t, home.server, threadId, ({ type }) => type === 'run.error');
     const { data } = facts.at(-1);
@@ -185,59 +189,67 @@ describe('a damaged snapshot', () => {
     const { messages } = JSON.parse((await readFile(log, 'utf8')).trimEnd().split('\n').at(-1));
     const called = messages.flatMap(({ toolCalls }) => toolCalls ?? []).map(({ id }) => id);
     const told = messages.filter(({ role }) => role === 'tool').map(({ toolCallId }) => toolCallId);
-    assert.deepEqual(told, called, 'the model is told something of every call');
+    assert.deepEqual(told, called);
     return facts;
   }
 
-  async function checkOthers(t, home, shop, good) {
+  const remove = async (home, threadId) =>
+    assert.equal((await call(home.server, 'DELETE', `${AGENT}/threads/${threadId}`)).status, 204);
+
+  async function checkOthers(t, home, shop, good, before = 0) {
     const [confirm] = (await inbox(home.server, `?threadId=${good.threadId}`)).interactions;
     assert.equal((await answer(home.server, confirm.interactionId, APPROVE)).status, 200);
     await factsTo(t, home.server, good.threadId, finished('completed'));
-    checkOrders(shop, 1);
+    assert.equal(shop.orders.length, before + 1);
+    assert.equal((await home.run(['check', '--audit'])).code, 0);
     await home.stop();
     checkDatabase(readDatabase(home.data));
   }
 
-  const ways = { // how a person comes upon it
-    'an approval': (server, { interactionId }) => answer(server, interactionId, APPROVE),
-    'a cancel of the question': (server, { interactionId }) => cancelOne(server, interactionId),
-    'a plain message': (server, { threadId }) => postRun(server, { threadId, messages: [user('no, later')] }),
-    'a cancel of the run': (server, { threadId }) => cancel(server, threadId),
+  const ways = { // how a person comes upon it, and what that is told
+    'an approval': [409, (server, { interactionId }) => answer(server, interactionId, APPROVE)],
+    'a cancel of the question': [200, (server, { interactionId }) => cancelOne(server, interactionId)],
+    'a plain message': [202, (server, { threadId }) => postRun(server, { threadId, messages: [user('no, later')] })],
+    'a cancel of the run': [202, (server, { threadId }) => cancel(server, threadId)],
   };
-  for (const [what, touch] of Object.entries(ways)) {
+  for (const [what, [status, touch]] of Object.entries(ways)) {
     test(`of a waiting run, found by ${what}: it fails, and no other`, async (t) => {
       const { shop, home, log } = await startShop(t);
       const bad = await waiting(home.server, 'order'), good = await waiting(home.server, 'order');
       await flip(home, bad.threadId);
-      assert.equal((await runOf(home.server, good.threadId)).status, 'waiting');
-      const told = await touch(home.server, bad.open[0]);
-      t.diagnostic(`${told.status} ${told.text}`);
-      await checkFailed(t, home, bad.threadId, log);
+      assert.equal((await touch(home.server, bad.open[0])).status, status);
+      const facts = await checkFailed(t, home, bad.threadId, log);
+      assert.equal(resultOf(facts).error, 'cancelled');
       const settled = assertRefused(await answer(home.server, bad.open[0].interactionId, APPROVE), 409, 'already_resolved');
-      assert.equal(settled.status, 'canceled');
+      assert.deepEqual([settled.status, settled.answer, settled.via], ['canceled', undefined, 'run']);
       checkOrders(shop, 0);
       await checkOthers(t, home, shop, good);
     });
   }
 
-  test('of a running run, with a write under way: it fails, and no other; nothing is repeated', async (t) => {
+  test('of a running run, with a write under way: it fails, and no other; nobody knows what became of the write', async (t) => {
     const { respond, taken } = held();
     const { shop, home, log } = await startShop(t, (response, order) => (order.n === 1 ? respond : Shop.accept)(response, order));
     const bad = await approve(home.server, 'order');
     await taken;
-    const good = await waiting(home.server, 'order');
-    const slow = await waiting(home.server, 'ask');
+    const good = await waiting(home.server, 'order'), question = await waiting(home.server, 'ask');
     await flip(home, bad.threadId);
     const facts = await checkFailed(t, home, bad.threadId, log);
     assert.equal(asked(facts, 'uncertain').length, 0);
+    assert.deepEqual([resultOf(facts).error, resultOf(facts).content], ['unknown_outcome', 'Outcome unknown; it may have happened']);
     checkOrders(shop, 1);
-    assert.equal((await call(home.server, 'DELETE', `${AGENT}/threads/${bad.threadId}`)).status, 204);
-    assert.equal((await answer(home.server, slow.open[0].interactionId, { answer: '2' })).status, 200);
-    await until(home.server, slow.threadId, 'completed');
-    await shop.close(); // the one that was held
-    await rm(shop.path);
-    await shop.listen();
-    shop.respond = Shop.accept;
+    assert.equal((await answer(home.server, question.open[0].interactionId, { answer: '2' })).status, 200);
+    await until(home.server, question.threadId, 'completed');
+    await checkOthers(t, home, shop, good, 1);
+  });
+
+  test('and a call in a state that nobody knows: likewise', async (t) => {
+    const { shop, home, log } = await startShop(t);
+    const bad = await waiting(home.server, 'order'), good = await waiting(home.server, 'order');
+    await loseState(home, bad.threadId);
+    assert.equal((await answer(home.server, bad.open[0].interactionId, APPROVE)).status, 409);
+    await checkFailed(t, home, bad.threadId, log);
+    await remove(home, bad.threadId);
     await checkOthers(t, home, shop, good);
   });
 });

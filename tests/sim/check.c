@@ -29,15 +29,20 @@ static bool is(const struct fact *fact, const char *type)
 struct reading {
     const struct input *input; /* NULL: the start of a run */
     const struct outcome *o;
-    int rank;        /* of the fact before, in its commit */
-    size_t calls;    /* tool.call facts so far */
-    size_t texts;    /* text.message.end facts so far */
-    int asked;       /* place of the call whose request came last */
-    bool unled;      /* resolved outside a leg, and no leg has begun since */
+    int rank;     /* of the fact before, in its commit */
+    size_t calls; /* tool.call facts so far */
+    size_t texts; /* text.message.end facts so far */
+    int asked;    /* place of the call whose request came last */
+    bool unled;   /* resolved outside a leg, and no leg has begun since */
 };
 
-enum { IN_IDLE = 1 << LOG_IDLE, IN_ASKED = 1 << LOG_ASKED, IN_LEG = 1 << LOG_LEG,
-       IN_PAUSE = 1 << LOG_PAUSED, IN_CANCEL = 1 << 8 };
+enum {
+    IN_IDLE = 1 << LOG_IDLE,
+    IN_ASKED = 1 << LOG_ASKED,
+    IN_LEG = 1 << LOG_LEG,
+    IN_PAUSE = 1 << LOG_PAUSED,
+    IN_CANCEL = 1 << 8
+};
 
 /* type, where it may stand (IN_CANCEL: in a pause that a cancel ends), its rank in the commit of a
  * turn, of an answer, of a cancel; 0: not ranked, -1: not there at all */
@@ -305,7 +310,8 @@ static void check_start(struct sim *sim, const struct call *call, const int *set
     bool asked = deed->asked.tool.len;
     if (deed->refused) broken(sim, "a refused call starts");
     if (verdict == VERDICT_DENY) broken(sim, "a denied call starts");
-    if (!form_takes(sim->house.forms[fake], args)) broken(sim, "a call starts with wrong arguments");
+    if (!form_takes(sim->house.forms[fake], args))
+        broken(sim, "a call starts with wrong arguments");
     if (!deed->approved && (asked || verdict != VERDICT_ALLOW))
         broken(sim, "a call starts that nobody approved");
     if (asked && (!str_eq(call->args, deed->asked.args) || !str_eq(call->tool, deed->asked.tool) ||
@@ -332,8 +338,8 @@ static void check_calls(struct sim *sim, const struct outcome *o, const int *set
         if (change->added) deed->proposed = keep(sim, change->call.args);
         check_arrow(sim, change);
         const struct call *before = world_call(sim, change->call.call_id);
-        bool starts = change->call.state == CALL_STARTED &&
-                      (!before || before->state != CALL_STARTED);
+        bool starts =
+            change->call.state == CALL_STARTED && (!before || before->state != CALL_STARTED);
         if (starts != change->started) broken(sim, "a start that nobody sees");
         if (starts) check_start(sim, &change->call, settings);
     }
@@ -439,8 +445,8 @@ static size_t open_about(const struct sim *sim, str call_id, enum interaction_ty
 /* Calls of the run that wait have one interaction, and no other has. */
 static void check_call_rows(struct sim *sim, const struct input *input)
 {
-    bool shown = input->kind != INPUT_RESULT && input->kind != INPUT_START &&
-                 input->kind != INPUT_TURN;
+    bool shown =
+        input->kind != INPUT_RESULT && input->kind != INPUT_START && input->kind != INPUT_TURN;
     unsigned started = 0;
     for (size_t i = 0; i < sim->world.call_count; i++) {
         const struct call *call = &sim->world.calls[i];
@@ -448,8 +454,9 @@ static void check_call_rows(struct sim *sim, const struct input *input)
         enum interaction_type type = INTERACTION_TYPE_COUNT;
         size_t open = open_about(sim, call->call_id, &type);
         bool waits = call->state == CALL_WAITING || call->state == CALL_UNCERTAIN;
-        if (open != waits) broken(sim, "a call that is %s has %zu open interactions",
-                                  call_state_name(call->state), open);
+        if (open != waits)
+            broken(sim, "a call that is %s has %zu open interactions", call_state_name(call->state),
+                   open);
         if (waits && (type == INTERACTION_UNCERTAIN) != (call->state == CALL_UNCERTAIN))
             broken(sim, "a call that is %s waits for a %s", call_state_name(call->state),
                    interaction_type_name(type));
@@ -577,8 +584,7 @@ static void check_results_follow(struct sim *sim, const struct context *context,
     for (const struct json *call = calls->child; call; call = call->next, next++) {
         str id = json_text(json_get(call, STR("id")));
         const struct call *row = world_call(sim, id);
-        bool there = next < context->count &&
-                     str_eq(context->messages[next].role, STR("tool")) &&
+        bool there = next < context->count && str_eq(context->messages[next].role, STR("tool")) &&
                      str_eq(context->messages[next].tool_call_id, id);
         if (!there || !row) {
             broken(sim, "a call stands in the context without its result");

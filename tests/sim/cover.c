@@ -19,13 +19,20 @@ static const char *const places[AT_COUNT] = {
 };
 
 static const char *const decisions[DECIDED_COUNT] = {
-    [DECISION_ANSWER] = "answer",         [DECISION_SKIP] = "skip",
-    [DECISION_APPROVE] = "approve",       [DECISION_EDIT] = "edit",
-    [DECISION_REJECT] = "reject",         [DECISION_RESPOND] = "respond",
-    [DECISION_CONTINUE] = "continue",     [DECISION_GIVE_UP] = "give_up",
-    [DECISION_RETRY] = "retry",           [DECISION_HAPPENED] = "happened",
-    [DECISION_CANCEL] = "cancel",         [DECISION_EXPIRE] = "expire",
-    [DECISION_SUPERSEDE] = "supersede",   [DECIDED_ALWAYS] = "approve always",
+    [DECISION_ANSWER] = "answer",
+    [DECISION_SKIP] = "skip",
+    [DECISION_APPROVE] = "approve",
+    [DECISION_EDIT] = "edit",
+    [DECISION_REJECT] = "reject",
+    [DECISION_RESPOND] = "respond",
+    [DECISION_CONTINUE] = "continue",
+    [DECISION_GIVE_UP] = "give_up",
+    [DECISION_RETRY] = "retry",
+    [DECISION_HAPPENED] = "happened",
+    [DECISION_CANCEL] = "cancel",
+    [DECISION_EXPIRE] = "expire",
+    [DECISION_SUPERSEDE] = "supersede",
+    [DECIDED_ALWAYS] = "approve always",
     [DECIDED_RUN_CANCEL] = "run cancelled",
 };
 
@@ -37,19 +44,19 @@ static const char *const points[POINT_COUNT] = {POINTS(POINT_NAME)};
 
 enum { ANY = -1 };
 #define BIT(x) (1u << (x))
-#define ASK_DECISIONS                                                                \
-    (BIT(DECISION_ANSWER) | BIT(DECISION_SKIP) | BIT(DECISION_CANCEL) |              \
+#define ASK_DECISIONS                                                                          \
+    (BIT(DECISION_ANSWER) | BIT(DECISION_SKIP) | BIT(DECISION_CANCEL) | BIT(DECISION_EXPIRE) | \
+     BIT(DECIDED_RUN_CANCEL))
+#define CONFIRM_DECISIONS                                                                      \
+    (BIT(DECISION_APPROVE) | BIT(DECIDED_ALWAYS) | BIT(DECISION_EDIT) | BIT(DECISION_REJECT) | \
+     BIT(DECISION_RESPOND) | BIT(DECISION_CANCEL) | BIT(DECISION_EXPIRE) |                     \
+     BIT(DECISION_SUPERSEDE) | BIT(DECIDED_RUN_CANCEL))
+#define LOST_DECISIONS                                                       \
+    (BIT(DECISION_CONTINUE) | BIT(DECISION_GIVE_UP) | BIT(DECISION_CANCEL) | \
      BIT(DECISION_EXPIRE) | BIT(DECIDED_RUN_CANCEL))
-#define CONFIRM_DECISIONS                                                            \
-    (BIT(DECISION_APPROVE) | BIT(DECIDED_ALWAYS) | BIT(DECISION_EDIT) |              \
-     BIT(DECISION_REJECT) | BIT(DECISION_RESPOND) | BIT(DECISION_CANCEL) |           \
-     BIT(DECISION_EXPIRE) | BIT(DECISION_SUPERSEDE) | BIT(DECIDED_RUN_CANCEL))
-#define LOST_DECISIONS                                                               \
-    (BIT(DECISION_CONTINUE) | BIT(DECISION_GIVE_UP) | BIT(DECISION_CANCEL) |         \
+#define UNCERTAIN_DECISIONS                                                                        \
+    (BIT(DECISION_RETRY) | BIT(DECISION_HAPPENED) | BIT(DECISION_GIVE_UP) | BIT(DECISION_CANCEL) | \
      BIT(DECISION_EXPIRE) | BIT(DECIDED_RUN_CANCEL))
-#define UNCERTAIN_DECISIONS                                                          \
-    (BIT(DECISION_RETRY) | BIT(DECISION_HAPPENED) | BIT(DECISION_GIVE_UP) |          \
-     BIT(DECISION_CANCEL) | BIT(DECISION_EXPIRE) | BIT(DECIDED_RUN_CANCEL))
 #define ALL_DECISIONS (BIT(DECIDED_COUNT) - 1)
 #define ALL_POINTS    (BIT(POINT_COUNT) - 1)
 #define NEXT_POINTS   (BIT(POINT_BEFORE_NEXT) | BIT(POINT_BEHIND_NEXT))
@@ -192,8 +199,7 @@ void trail_died(struct sim *sim)
     struct trail *trail = &sim->trail;
     for (size_t i = 0; i < trail->settled_count; i++)
         hit(sim, &trail->settled[i], POINT_BEHIND_ANSWER);
-    for (size_t i = 0; i < trail->before_count; i++)
-        hit(sim, &trail->before[i], POINT_BEHIND_NEXT);
+    for (size_t i = 0; i < trail->before_count; i++) hit(sim, &trail->before[i], POINT_BEHIND_NEXT);
     for (size_t i = trail->opened_from; i < sim->world.interaction_count && i < MARKS_MAX; i++)
         trail->marks[i] |= BIT(POINT_BEHIND_OPEN);
     trail->before_count = 0;

@@ -340,9 +340,8 @@ static int run_all(const struct options *o)
     bool met = !o->hits_min || coverage_print(c, o->hits_min);
     uint64_t failed = c->failed + !whole;
     printf("seeds from %llu on: %llu, lives %llu, crashes %llu, stale steps %llu\n",
-           (unsigned long long)o->seed, (unsigned long long)sum.seeds,
-           (unsigned long long)c->lives, (unsigned long long)c->crashes,
-           (unsigned long long)c->stale);
+           (unsigned long long)o->seed, (unsigned long long)sum.seeds, (unsigned long long)c->lives,
+           (unsigned long long)c->crashes, (unsigned long long)c->stale);
     printf("%llu steps in %.1f s: %.0f steps/s\n", (unsigned long long)c->steps, seconds,
            (double)c->steps / (seconds > 0 ? seconds : 1));
     printf("%llu passed, %llu failed\n", (unsigned long long)(sum.seeds - c->failed),

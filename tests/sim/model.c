@@ -7,8 +7,8 @@
 #include "sim.h"
 
 static const char *const words[] = {
-    "a", "hello ", "\xe5\xa5\xbd", "\xf0\x9f\x98\x80", "\"", "\\", "\n", "\x01", "\xe2\x80\xa8",
-    "}]",
+    "a",  "hello ", "\xe5\xa5\xbd", "\xf0\x9f\x98\x80", "\"",
+    "\\", "\n",     "\x01",         "\xe2\x80\xa8",     "}]",
 };
 
 static unsigned weighted(struct chance *chance, const unsigned *weights, size_t count)

@@ -126,8 +126,8 @@ void oracle_turn(struct sim *sim, const struct view *view, const struct input *i
                 abort ? &dropped : &fates[i]);
     if (abort != (o->status == RUN_FAILED)) broken(sim, "%u turns to correct", sim->log.wrong);
     if (!abort && o->state.consecutive_corrections != sim->log.wrong)
-        broken(sim, "%u corrections are counted, there were %u",
-               o->state.consecutive_corrections, sim->log.wrong);
+        broken(sim, "%u corrections are counted, there were %u", o->state.consecutive_corrections,
+               sim->log.wrong);
 }
 
 /* ---- a start ---- */
@@ -273,10 +273,10 @@ static void settled_one(struct sim *sim, const struct view *view, const struct o
         broken(sim, "%.*s is settled and its call is not touched", STR_ARG(row->id));
         return;
     }
-    struct fate_of_call fate =
-        row->type == INTERACTION_ASK_USER    ? answer_ask(r->decision)
-        : row->type == INTERACTION_UNCERTAIN ? answer_uncertain(r->decision)
-                                             : answer_confirm(sim, row, before, r->decision);
+    struct fate_of_call fate = row->type == INTERACTION_ASK_USER ? answer_ask(r->decision)
+                               : row->type == INTERACTION_UNCERTAIN
+                                   ? answer_uncertain(r->decision)
+                                   : answer_confirm(sim, row, before, r->decision);
     compare(sim, "an answer", call, &fate);
     write_down(sim, row, call, r);
     bool told = row->type == INTERACTION_ASK_USER || r->decision == DECISION_RESPOND;

@@ -42,9 +42,10 @@ static const char *const wrong_asks[] = {"{\"answer\":\" \"}", "{\"choices\":[\"
                                          "{\"decision\":\"approve\"}", "{}",
                                          "{\"answer\":\"x\",\"more\":1}"};
 static const char *const wrong_confirms[] = {
-    "{\"decision\":\"yes\"}", "{\"approve\":true}", "{\"decision\":\"edit\"}",
-    "{\"decision\":\"edit\",\"args\":{\"x\":1}}", "{\"decision\":\"retry\"}",
-    "{\"decision\":\"approve\",\"binding\":\"k1.wrong\"}", "{\"answer\":\"yes\"}"};
+    "{\"decision\":\"yes\"}",   "{\"approve\":true}",
+    "{\"decision\":\"edit\"}",  "{\"decision\":\"edit\",\"args\":{\"x\":1}}",
+    "{\"decision\":\"retry\"}", "{\"decision\":\"approve\",\"binding\":\"k1.wrong\"}",
+    "{\"answer\":\"yes\"}"};
 
 static str edit_body(struct sim *sim, const struct interaction *row)
 {
@@ -61,16 +62,16 @@ static str approve_body(struct sim *sim, const struct interaction *row, bool for
 {
     struct chance *chance = &sim->chance;
     struct json *args = NULL;
-    str binding = one_in(chance, 2) ? arena_printf(&sim->life, ",\"binding\":\"%.*s\"",
-                                                   STR_ARG(row->binding))
-                                    : STR_EMPTY;
+    str binding = one_in(chance, 2)
+                      ? arena_printf(&sim->life, ",\"binding\":\"%.*s\"", STR_ARG(row->binding))
+                      : STR_EMPTY;
     str always = STR_EMPTY;
     if (for_always) {
         const struct json *n = NULL;
         if (!json_parse(&sim->life, row->args, &args, NULL)) n = json_get(args, STR("n"));
-        str match = n && one_in(chance, 2) ? arena_printf(&sim->life, ",\"match\":{\"n\":%.*s}",
-                                                          STR_ARG(n->raw))
-                                           : STR_EMPTY;
+        str match = n && one_in(chance, 2)
+                        ? arena_printf(&sim->life, ",\"match\":{\"n\":%.*s}", STR_ARG(n->raw))
+                        : STR_EMPTY;
         always = arena_printf(&sim->life, ",\"always\":{\"scope\":\"%s\"%.*s}",
                               one_in(chance, 2) ? "thread" : "user", STR_ARG(match));
     }
@@ -156,9 +157,8 @@ static void try_wrong(struct sim *sim, const struct interaction *row)
 {
     struct json *body = NULL;
     struct resolution r = {0};
-    str text = row->type == INTERACTION_ASK_USER
-                   ? any(sim, wrong_asks, COUNT(wrong_asks))
-                   : any(sim, wrong_confirms, COUNT(wrong_confirms));
+    str text = row->type == INTERACTION_ASK_USER ? any(sim, wrong_asks, COUNT(wrong_asks))
+                                                 : any(sim, wrong_confirms, COUNT(wrong_confirms));
     if (row->type == INTERACTION_UNCERTAIN && str_eq(text, STR("{\"decision\":\"retry\"}"))) return;
     if (json_parse(&sim->life, text, &body, NULL)) return;
     if (answer_parse(&sim->life, row, body, &r, NULL) == OK)
@@ -232,13 +232,12 @@ bool people_event(struct sim *sim)
         open[at] = open[--open_count];
     }
     if (one_in(chance, 10) && said_count && said_count < AT_ONCE_MAX)
-        said[said_count++] = (struct resolution){.interaction_id = STR("int_settled"),
-                                                 .decision = DECISION_APPROVE};
+        said[said_count++] =
+            (struct resolution){.interaction_id = STR("int_settled"), .decision = DECISION_APPROVE};
     if (!said_count) return true;
     trace(sim, "%zu answers", said_count);
-    step_here(sim, (struct input){.kind = INPUT_RESOLVE,
-                                  .resolutions = said,
-                                  .resolution_count = said_count});
+    step_here(sim, (struct input){
+                       .kind = INPUT_RESOLVE, .resolutions = said, .resolution_count = said_count});
     return true;
 }
 
@@ -255,8 +254,8 @@ bool clock_event(struct sim *sim)
     }
     if (!count) return false;
     trace(sim, "%zu expire", count);
-    step_here(sim, (struct input){
-                       .kind = INPUT_RESOLVE, .resolutions = due, .resolution_count = count});
+    step_here(sim,
+              (struct input){.kind = INPUT_RESOLVE, .resolutions = due, .resolution_count = count});
     return true;
 }
 

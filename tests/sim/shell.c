@@ -250,8 +250,7 @@ static void step(struct sim *sim, struct input input)
 
 static void step_turn(struct sim *sim)
 {
-    step(sim, (struct input){.kind = INPUT_TURN,
-                             .turn = speech_so_far(sim, &sim->process.loaded)});
+    step(sim, (struct input){.kind = INPUT_TURN, .turn = speech_so_far(sim, &sim->process.loaded)});
 }
 
 static void call_model(struct sim *sim)
@@ -306,8 +305,7 @@ static void nothing_to_do(struct sim *sim)
     struct process *process = &sim->process;
     if (process->flight_count) return;
     if (process->view.leg_open && process->version == sim->world.version)
-        broken(sim, "the run is %s and has nothing to do",
-               run_status_name(sim->world.run.status));
+        broken(sim, "the run is %s and has nothing to do", run_status_name(sim->world.run.status));
     process->state = SHELL_GONE;
 }
 
@@ -323,8 +321,8 @@ static void go_on(struct sim *sim)
     }
     switch (graph_effect(&process->view)) {
     case EFFECT_CANCEL:
-        step(sim, (struct input){.kind = INPUT_CANCEL,
-                                 .turn = speech_so_far(sim, &process->loaded)});
+        step(sim,
+             (struct input){.kind = INPUT_CANCEL, .turn = speech_so_far(sim, &process->loaded)});
         break;
     case EFFECT_SHOW:
         step(sim, (struct input){.kind = INPUT_SHOW});
@@ -386,8 +384,8 @@ static void commit(struct sim *sim)
 {
     struct process *process = &sim->process;
     if (!sim->calm && one_in(&sim->chance, 40)) return; /* no room on the disk just now */
-    switch (world_commit(sim, &process->view, process->version, &process->input,
-                         &process->outcome, process->settings)) {
+    switch (world_commit(sim, &process->view, process->version, &process->input, &process->outcome,
+                         process->settings)) {
     case FATE_DONE:
         committed(sim);
         break;

@@ -36,13 +36,13 @@ void random_bytes(struct chance *chance, unsigned char out[static ID_RANDOM_BYTE
 enum { NO_VERDICT = -1 };
 
 /* tool, name, writes, idempotent, what the file says of it */
-#define FAKES(X)                                          \
-    X(FAKE_LOOK, "look", false, false, NO_VERDICT)        \
-    X(FAKE_PUT, "put", true, true, NO_VERDICT)            \
-    X(FAKE_SEND, "send", true, false, NO_VERDICT)         \
-    X(FAKE_NOTE, "note", true, false, VERDICT_ALLOW)      \
-    X(FAKE_KEEP, "keep", true, true, VERDICT_ALLOW)       \
-    X(FAKE_SECRET, "secret", true, false, VERDICT_DENY)   \
+#define FAKES(X)                                        \
+    X(FAKE_LOOK, "look", false, false, NO_VERDICT)      \
+    X(FAKE_PUT, "put", true, true, NO_VERDICT)          \
+    X(FAKE_SEND, "send", true, false, NO_VERDICT)       \
+    X(FAKE_NOTE, "note", true, false, VERDICT_ALLOW)    \
+    X(FAKE_KEEP, "keep", true, true, VERDICT_ALLOW)     \
+    X(FAKE_SECRET, "secret", true, false, VERDICT_DENY) \
     X(FAKE_SIGN, "sign", true, false, VERDICT_CONFIRM)
 #define FAKE_ENUM(fake, name, write, idempotent, verdict) fake,
 enum fake { FAKES(FAKE_ENUM) FAKE_COUNT };
@@ -70,15 +70,15 @@ struct house {
 
 /* What kind of life this is. */
 struct mood {
-    unsigned calls[6];               /* weights: ask, plan, tool, bad arguments, no JSON, no tool */
-    unsigned tools[FAKE_COUNT];      /* weights */
-    unsigned text;                   /* a turn in so many has no calls */
-    unsigned parallel;               /* most calls of a turn */
-    unsigned away, crash, stop;      /* one in so many; 0: never */
+    unsigned calls[6];          /* weights: ask, plan, tool, bad arguments, no JSON, no tool */
+    unsigned tools[FAKE_COUNT]; /* weights */
+    unsigned text;              /* a turn in so many has no calls */
+    unsigned parallel;          /* most calls of a turn */
+    unsigned away, crash, stop; /* one in so many; 0: never */
     unsigned restyle, tamper, strict; /* schema at a restart, rows, policy */
-    unsigned late, expire;           /* people who answer seldom, and set times */
-    unsigned slow;                   /* calls in the air */
-    unsigned lost;                   /* of calls in the air */
+    unsigned late, expire;            /* people who answer seldom, and set times */
+    unsigned slow;                    /* calls in the air */
+    unsigned lost;                    /* of calls in the air */
 };
 
 /* ---- what survives ---- */
@@ -118,13 +118,13 @@ struct deed {
 struct log {
     enum { LOG_IDLE, LOG_ASKED, LOG_LEG, LOG_PAUSED } place;
     bool step_open;
-    int step;             /* the newest one */
-    uint32_t legs;        /* of the run */
-    uint32_t turns;       /* of the model, that became facts */
-    uint32_t wrong;       /* turns with a call to correct, in a row */
-    uint64_t tokens;      /* of those turns */
-    msec leg_since;       /* in a leg */
-    uint64_t active_ms;   /* in legs that have ended */
+    int step;           /* the newest one */
+    uint32_t legs;      /* of the run */
+    uint32_t turns;     /* of the model, that became facts */
+    uint32_t wrong;     /* turns with a call to correct, in a row */
+    uint64_t tokens;    /* of those turns */
+    msec leg_since;     /* in a leg */
+    uint64_t active_ms; /* in legs that have ended */
 };
 
 /* ---- what dies ---- */
@@ -178,13 +178,13 @@ enum { DECIDED_ALWAYS = DECISION_COUNT, DECIDED_RUN_CANCEL, DECIDED_COUNT };
 enum where { AT_CHAT, AT_PLAN, AT_EXECUTE, AT_DELIVER, AT_CONFIRM, AT_COUNT };
 
 /* Where a process died, as an interaction sees it. */
-#define POINTS(X)                                         \
-    X(POINT_NONE, "none")                                 \
-    X(POINT_BEFORE_OPEN, "before opening")                \
-    X(POINT_BEHIND_OPEN, "behind opening")                \
-    X(POINT_BEFORE_ANSWER, "before answer")               \
-    X(POINT_BEHIND_ANSWER, "behind answer")               \
-    X(POINT_BEFORE_NEXT, "before next")                   \
+#define POINTS(X)                           \
+    X(POINT_NONE, "none")                   \
+    X(POINT_BEFORE_OPEN, "before opening")  \
+    X(POINT_BEHIND_OPEN, "behind opening")  \
+    X(POINT_BEFORE_ANSWER, "before answer") \
+    X(POINT_BEHIND_ANSWER, "behind answer") \
+    X(POINT_BEFORE_NEXT, "before next")     \
     X(POINT_BEHIND_NEXT, "behind next")
 #define POINT_ENUM(point, name) point,
 enum point { POINTS(POINT_ENUM) POINT_COUNT };
@@ -213,9 +213,10 @@ enum { CELLS_MAX = 32, MARKS_MAX = 1024 };
 struct trail {
     struct cell settled[CELLS_MAX], before[CELLS_MAX]; /* by the last commit, by the one before */
     size_t settled_count, before_count;
-    size_t opened_from; /* interactions of the last commit */
+    size_t opened_from;             /* interactions of the last commit */
     unsigned char marks[MARKS_MAX]; /* of each interaction, bit POINT_* */
-    bool lost[AT_COUNT][INTERACTION_TYPE_COUNT]; /* would have been opened by a commit that was not */
+    bool lost[AT_COUNT]
+             [INTERACTION_TYPE_COUNT]; /* would have been opened by a commit that was not */
 };
 
 /* ---- a life ---- */
@@ -266,7 +267,7 @@ void world_context(struct sim *sim, struct arena *arena, const struct state *sta
                    struct context *ret_context);
 struct call *world_call(struct sim *sim, str call_id);
 struct interaction *world_interaction(struct sim *sim, str id);
-bool world_open(const struct sim *sim); /* a run that has not ended */
+bool world_open(const struct sim *sim);                      /* a run that has not ended */
 void world_rest(const struct sim *sim, struct input *input); /* agent, binder, tools */
 
 /* shell.c */
@@ -330,7 +331,7 @@ void oracle_resolve(struct sim *sim, const struct view *view, const struct input
 /* cover.c */
 void trail_lost(struct sim *sim, const struct input *input, const struct outcome *o);
 void trail_stored(struct sim *sim, const struct input *input, const struct outcome *o);
-void trail_died(struct sim *sim); /* behind the last commit */
+void trail_died(struct sim *sim);  /* behind the last commit */
 void trail_begin(struct sim *sim); /* a run */
 enum where where_of(struct sim *sim, const struct interaction *row);
 bool cell_reachable(const struct cell *cell);

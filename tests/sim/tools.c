@@ -23,9 +23,9 @@ static const struct {
 } fakes[FAKE_COUNT] = {FAKES(FAKE_ROW)};
 #undef FAKE_ROW
 
-#define FORM(n, words)                                                                       \
-    STR("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"" n "\"},\"to\":{\"type\":"  \
-        "\"string\",\"description\":\"" words "\"}},\"required\":[\"n\"],"                   \
+#define FORM(n, words)                                                                      \
+    STR("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"" n "\"},\"to\":{\"type\":" \
+        "\"string\",\"description\":\"" words "\"}},\"required\":[\"n\"],"                  \
         "\"additionalProperties\":false}")
 static const str forms[FORM_GONE] = {
     [FORM_FIRST] = FORM("integer", "who"),
@@ -104,8 +104,8 @@ static void build_policy(struct sim *sim)
     house->agent.policy_settings = (struct policy){.rows = house->settings_rows};
     for (size_t i = 0; i < FAKE_COUNT; i++)
         if (house->settings[i] != NO_VERDICT)
-            house->settings_rows[house->agent.policy_settings.count++] = (struct policy_row){
-                str_c(fakes[i].name), (enum verdict)house->settings[i]};
+            house->settings_rows[house->agent.policy_settings.count++] =
+                (struct policy_row){str_c(fakes[i].name), (enum verdict)house->settings[i]};
 }
 
 void house_build(struct sim *sim)

@@ -142,8 +142,8 @@ static int64_t store_facts(struct sim *sim, const struct outcome *o)
 static void store_message(struct sim *sim, struct message m, int64_t base, size_t facts)
 {
     struct world *world = &sim->world;
-    str *const texts[] = {&m.id,    &m.role, &m.run_id, &m.content,       &m.metadata, &m.tool_calls,
-                          &m.tool, &m.usage, &m.plain,  &m.provider_data};
+    str *const texts[] = {&m.id,         &m.role, &m.run_id, &m.content, &m.metadata,
+                          &m.tool_calls, &m.tool, &m.usage,  &m.plain,   &m.provider_data};
     if (m.seq < 1 || m.seq > (int64_t)facts) broken(sim, "a row belongs to no fact");
     for (size_t i = 0; i < world->message_count; i++)
         if (str_eq(world->messages[i].id, m.id)) broken(sim, "two rows have one id");
@@ -160,9 +160,9 @@ static void store_call(struct sim *sim, const struct call_change *change)
         broken(sim, "a call is %s", row ? "there already" : "not there");
         return;
     }
-    str *const texts[] = {&c.call_id, &c.message_id, &c.tool,       &c.provider_id, &c.rule,
-                          &c.binding, &c.args,       &c.error,      &c.content,     &c.model_text,
-                          &c.result_id, &c.result,   &c.spool};
+    str *const texts[] = {&c.call_id,   &c.message_id, &c.tool,  &c.provider_id, &c.rule,
+                          &c.binding,   &c.args,       &c.error, &c.content,     &c.model_text,
+                          &c.result_id, &c.result,     &c.spool};
     keep_texts(sim, texts, COUNT(texts));
     if (!row) row = ROWS_ADD(&sim->life, sim->world.calls, sim->world.call_count);
     if (!c.result.len) c.result = row->result;
@@ -171,12 +171,12 @@ static void store_call(struct sim *sim, const struct call_change *change)
 
 static void keep_interaction(struct sim *sim, struct interaction *i)
 {
-    str *const texts[] = {&i->id,          &i->owner,       &i->agent,    &i->thread_id,
-                          &i->run_id,      &i->call_id,     &i->approver, &i->display_text,
-                          &i->question,    &i->choices,     &i->fields,   &i->resume_node,
-                          &i->resume_phase, &i->tool,       &i->args,     &i->summary,
-                          &i->args_schema, &i->risk,        &i->binding,  &i->locale,
-                          &i->metadata,    &i->answer,      &i->text,     &i->answered_by,
+    str *const texts[] = {&i->id,           &i->owner,   &i->agent,    &i->thread_id,
+                          &i->run_id,       &i->call_id, &i->approver, &i->display_text,
+                          &i->question,     &i->choices, &i->fields,   &i->resume_node,
+                          &i->resume_phase, &i->tool,    &i->args,     &i->summary,
+                          &i->args_schema,  &i->risk,    &i->binding,  &i->locale,
+                          &i->metadata,     &i->answer,  &i->text,     &i->answered_by,
                           &i->via};
     keep_texts(sim, texts, COUNT(texts));
 }
@@ -273,9 +273,9 @@ static bool planned(struct sim *sim, enum side side)
 }
 
 static const char *const kinds[] = {
-    [INPUT_TURN] = "turn",   [INPUT_DOWN] = "down",     [INPUT_CANCEL] = "cancel",
+    [INPUT_TURN] = "turn",       [INPUT_DOWN] = "down",   [INPUT_CANCEL] = "cancel",
     [INPUT_RESOLVE] = "resolve", [INPUT_START] = "start", [INPUT_RESULT] = "result",
-    [INPUT_LOST] = "lost",   [INPUT_SHOW] = "show",     [INPUT_OVERDUE] = "overdue",
+    [INPUT_LOST] = "lost",       [INPUT_SHOW] = "show",   [INPUT_OVERDUE] = "overdue",
 };
 
 enum fate world_commit(struct sim *sim, const struct view *view, int64_t version,

@@ -265,6 +265,7 @@ static void granted(void **state)
         {.id = {"g2", 2}, .tool = {"pay", 3}, .match = {"{\"to\":\"bob\"}", 12}},
         {.id = {"g3", 2}, .tool = {"pay", 3}, .match = {"{\"to\":\"ann\"}", 12}},
         {.id = {"g4", 2}, .tool = {"pay", 3}, .match = {"{\"sum\":1}", 9}},
+        {.id = {"g5", 2}, .tool = {"pay", 3}, .approver = {"approver", 8}, .match = {"{}", 2}},
     };
     static const struct {
         const char *file;
@@ -282,7 +283,10 @@ static void granted(void **state)
         {"pay=allow", "{'to':'ann'}", 4, ALLOW, "file:pay", "", ""}, /* needs none */
         {"pay=deny", "{'to':'ann'}", 4, DENY, "file:pay", "", ""},   /* never undone */
         {"*=deny", "{'to':'ann'}", 4, DENY, "file:*", "", ""},
-        {"pay@approver", "{'to':'ann'}", 4, ALLOW, "default@approver", "approver", "g3"},
+        /* where a role approves, only what that role gave counts */
+        {"pay@approver", "{'to':'ann'}", 4, CONFIRM, "default@approver", "approver", ""},
+        {"pay@approver", "{'to':'ann'}", 5, ALLOW, "default@approver", "approver", "g5"},
+        {"pay@operator", "{'to':'ann'}", 5, CONFIRM, "default@operator", "operator", ""},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         AUTO(arena_done) struct arena arena;

@@ -244,6 +244,25 @@ static void seen(void **state)
     assert_ids(&list, "acdez");
 }
 
+static void unshown(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "ann", "t", "x", 1);
+    int64_t run = run_made(t->db, thread, "r", RUN_RUNNING);
+    int64_t other = run_made(t->db, thread, "r2", RUN_QUEUED);
+    struct call shown = call_made(t->db, run, 1, 0, "a", CALL_DONE);
+    call_made(t->db, run, 2, 1, "c", CALL_DONE);
+    call_made(t->db, run, 1, 1, "b", CALL_STARTED);
+    call_made(t->db, other, 1, 0, "x", CALL_STARTED);
+    shown.result_id = STR("t_a");
+    assert_int_equal(call_update(t->db, &shown), OK);
+    struct call_list list = {0};
+    assert_int_equal(calls_unshown(t->db, &t->arena, run, &list), OK);
+    assert_ids(&list, "bc");
+    assert_int_equal(calls_unshown(t->db, &t->arena, 99, &list), OK);
+    assert_ids(&list, "");
+}
+
 static void seen_is_bounded(void **state)
 {
     struct db_fixture *t = *state;
@@ -387,6 +406,7 @@ static void unknown_state_is_damage(void **state)
         struct call_list list = {.count = 42};
         assert_int_equal(db_script(t->db, damages[i]), OK);
         assert_int_equal(calls_of_round(t->db, &t->arena, run, 1, &list), ERR_DAMAGED);
+        assert_int_equal(calls_unshown(t->db, &t->arena, run, &list), ERR_DAMAGED);
         assert_int_equal(list.count, 42);
     }
 }
@@ -396,7 +416,7 @@ int test_calls(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),          WITH_DB(life),    WITH_DB(rounds),    WITH_DB(seen),
         WITH_DB(seen_is_bounded),         WITH_DB(results), WITH_DB(under_way), WITH_DB(deletion),
-        WITH_DB(unknown_state_is_damage),
+        WITH_DB(unknown_state_is_damage), WITH_DB(unshown),
     };
     return cmocka_run_group_tests_name("store/calls", tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 FUZZ_SECONDS ?= 600
 KILLS ?= 5000
+SEEDS ?= 100000
 
 help:
 	@echo 'make run      install what is missing, build, and serve on http://127.0.0.1:8080'
@@ -10,6 +11,7 @@ help:
 	@echo 'make test     everything CI runs; ends with "N passed, N failed"'
 	@echo 'make bench    measure beside peers'
 	@echo 'make kill     kill the server at every call that changes something, and at KILLS ($(KILLS)) random ones'
+	@echo 'make sim      live SEEDS ($(SEEDS)) seeds of the simulated agent, and find the bugs planted in it'
 	@echo 'make fuzz     fuzz each target for FUZZ_SECONDS ($(FUZZ_SECONDS))'
 	@echo 'make sizes    the longest files and functions'
 	@echo 'make clean    remove build/'
@@ -33,7 +35,12 @@ bench:
 kill:
 	@scripts/setup
 	@scripts/build clang
-	@. scripts/env && FERMATA_KILLS=$(KILLS) node --test --test-reporter=spec tests/fault/kill.test.mjs
+	@. scripts/env && FERMATA_KILLS=$(KILLS) node --test --test-reporter=spec tests/fault/kill.test.mjs \
+		tests/fault/approve.test.mjs
+
+sim:
+	@scripts/setup
+	@scripts/sim $(SEEDS)
 
 fuzz:
 	@scripts/setup
@@ -46,4 +53,4 @@ sizes:
 clean:
 	rm -rf build
 
-.PHONY: help run build test bench kill fuzz sizes clean
+.PHONY: help run build test bench kill sim fuzz sizes clean

@@ -153,7 +153,7 @@ const servers = {
     const usage = { input_tokens: 3, output_tokens: pieces };
     const question = { question: 'Which room?', choices: ['Blue', 'Green'] };
     const turns = [{ text: 'word'.repeat(pieces), chunk: 4, usage }];
-    if (asks) turns.unshift({ calls: [{ name: 'ask_user', args: question }], usage });
+    if (asks) turns.unshift({ calls: [{ name: 'ask_user', args: question }], chunk: 1000, usage });
     writeFileSync(script, `${JSON.stringify({ turns })}\n`);
     return servers.fermata(folder, { FERMATA_MODEL_PROVIDER: 'scripted', FERMATA_SCRIPT: script, ...env });
   },

@@ -120,8 +120,17 @@ static void leave_out_replaced(struct rows *r, size_t at, str replaced, bool mor
     for (size_t i = first; i < at; i++) r->out[i] = true;
 }
 
+/* May the metadata have a member that counts here? Most rows have none and need not be parsed. A name
+ * that is written with an escape shows by its backslash. */
+static bool may_count(str metadata)
+{
+    return str_find(metadata, STR("\"answer_to\"")) >= 0 ||
+           str_find(metadata, STR("\"replaces\"")) >= 0 || str_find_char(metadata, '\\') >= 0;
+}
+
 static void look_at_user_row(struct arena *arena, struct rows *r, size_t at, bool more)
 {
+    if (!may_count(r->rows[at].metadata)) return;
     const struct json *metadata = metadata_of(arena, &r->rows[at]);
     if (json_get(metadata, STR("answer_to"))) {
         r->out[at] = true;

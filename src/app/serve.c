@@ -53,6 +53,7 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/loop.h"
+#include "store/calls.h"
 #include "store/lock.h"
 #include "store/secret.h"
 #include "tool/calendar.h"
@@ -187,6 +188,40 @@ static void start_saver(struct server *server)
     saver->hook_count = config->webhooks.count;
 }
 
+/* Files of results that a crash has left behind. One that cannot be looked up is kept. */
+struct sweep {
+    struct job job;
+    const struct spool *spool;
+    struct db *db;
+    struct fault why;
+};
+
+static bool spool_needed(void *arg, str name)
+{
+    const struct sweep *sweep = arg;
+    bool needed = true;
+    return calls_spooled(sweep->db, name, &needed) || needed;
+}
+
+static enum err sweep_run(struct job *job, struct db *db)
+{
+    struct sweep *sweep = (struct sweep *)(void *)job;
+    size_t removed = 0;
+    sweep->db = db;
+    enum err e = spool_sweep(sweep->spool, spool_needed, sweep, &removed, &sweep->why);
+    if (removed) log_info("spool.swept", LOG_U64("files", removed));
+    return e;
+}
+
+static enum err start_spool(struct server *server, struct fault *reterr)
+{
+    enum err e = spool_open(server->loop, server->config->data.p, &server->spool, reterr);
+    if (e) return e;
+    struct sweep sweep = {.job.run = sweep_run, .spool = server->spool};
+    e = store_run(server->store, &sweep.job);
+    return e ? fault(reterr, e, "cannot look through the spool folder: %s", sweep.why.text) : OK;
+}
+
 static enum err start_tools(struct server *server, struct fault *reterr)
 {
     struct tools packs[2] = {0};
@@ -194,8 +229,7 @@ static enum err start_tools(struct server *server, struct fault *reterr)
     enum err e =
         agents_http_tools(&server->arena, server->client, server->config, &packs[1], reterr);
     if (!e) e = tools_join(&server->arena, packs, COUNT(packs), &server->tools, reterr);
-    if (!e) e = spool_open(server->loop, server->config->data.p, &server->spool, reterr);
-    return e;
+    return e ? e : start_spool(server, reterr);
 }
 
 static enum err start_model(struct server *server, struct fault *reterr)

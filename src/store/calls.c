@@ -204,6 +204,18 @@ enum err calls_started(struct db *db, int64_t thread, bool *ret_started)
     return e;
 }
 
+/* There are few: the index holds nothing else. */
+enum err calls_spooled(struct db *db, str name, bool *ret_needed)
+{
+    struct stmt *s = db_prepare(db, "SELECT 1 FROM tool_calls INDEXED BY tool_calls_spooled"
+                                    " WHERE spool<>'' AND spool=?1 LIMIT 1");
+    stmt_bind_str(s, 1, name);
+    bool needed = stmt_step(s);
+    enum err e = stmt_end(s);
+    if (!e) *ret_needed = needed;
+    return e;
+}
+
 /* A name for each file of more than CALL_INLINE_BYTES_MAX: the disk bounds how many. */
 enum err calls_spools(struct db *db, struct arena *arena, int64_t thread, str **ret_names,
                       size_t *ret_count)

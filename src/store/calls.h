@@ -90,6 +90,9 @@ enum err call_result(struct db *db, struct arena *arena, int64_t thread, str res
 /* Is a call of this thread's current run under way? */
 enum err calls_started(struct db *db, int64_t thread, bool *ret_started) MUST_USE;
 
+/* Is a result of this name still needed? */
+enum err calls_spooled(struct db *db, str name, bool *ret_needed) MUST_USE;
+
 /* Names of the spool files of a thread, for its deletion. */
 enum err calls_spools(struct db *db, struct arena *arena, int64_t thread, str **ret_names,
                       size_t *ret_count) MUST_USE;

@@ -199,7 +199,7 @@ async function attempt(t, place, person, env) {
 // ---- after it ----
 
 // No model call for a turn that was stored, and in one life of the server none twice.
-function checkRounds(rounds, kills) {
+export function checkRounds(rounds, kills) {
   const lives = [0, ...kills.map((kill) => kill.rounds), rounds.length];
   const stored = [0, ...kills.map((kill) => kill.turns)];
   for (let life = 0; life + 1 < lives.length; life++) {
@@ -210,16 +210,17 @@ function checkRounds(rounds, kills) {
 }
 
 // Each start of the call whose end was not recorded is asked about, once; and nothing else is.
-function checkUncertain(db, person, kills) {
+export function checkUncertain(asked, kills) {
   const lost = new Set(kills.filter(({ when }) => when === 'between').map(({ attempts }) => attempts));
-  assert.equal(person.uncertain.size, lost.size, `asked ${person.uncertain.size} times whether it happened`);
-  assert.equal(db.interactions.filter(({ type }) => type === UNCERTAIN).length, lost.size);
+  assert.equal(asked, lost.size, `asked ${asked} times whether it happened`);
 }
 
 async function judgeAll(place, person, kills) {
   const db = judge(place.folder, person.told);
-  checkUncertain(db, person, kills);
+  checkUncertain(person.uncertain.size, kills);
+  checkUncertain(db.interactions.filter(({ type }) => type === UNCERTAIN).length, kills);
   checkOrders(place.shop, person.decision === 'approve' ? 1 : 0);
+  for (const { key } of place.shop.orders) assert.equal(key, db.calls.find(({ tool }) => tool === 'place_order').call_id);
   checkRounds(place.rounds, kills);
   const results = [...person.told.facts.get(THREAD).values()].filter(({ type }) => type === 'tool.call.result');
   assert.deepEqual(results.map(({ data }) => data.toolName), ['ask_user', 'place_order']);

@@ -1,65 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a person approved happens exactly once, and what was rejected never, wherever the server is killed: once at each
-// kind of call that leaves something behind, at every one from the decision on, and at 100 places by chance, some of them
-// killed a second time. With FERMATA_KILLS at every single one, and that many by chance.
+// What a person approved happens exactly once, and what was rejected never, wherever the server is killed: at each kind of
+// call that leaves something behind, at every such call from the decision on, and at 100 places by chance, some of them
+// killed a second time after the restart. With FERMATA_KILLS at every single call, and that many by chance.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { killAt, makeTemplate, PHASES, undisturbed } from './approve.mjs';
+import { checkRounds, checkUncertain, killAt, makeTemplate, PHASES, undisturbed } from './approve.mjs';
+import { checkOrders, ORDER } from './approve-shop.mjs';
 import { chance, seed } from './chance.mjs';
 
 const KILLS = Number(process.env.FERMATA_KILLS ?? 0);
-const BY_CHANCE = KILLS || 100;
 const TWICE = 4; // one in so many is killed again after the restart
 const AT_ONCE = 3;
-const TRIES_MAX = 100; // for a kind of call that not every run makes: threads take turns in another order each time
+const LOOKS = 3; // undisturbed runs: threads take turns in another order each time, so not every run makes every kind
+const TRIES = 5; // for a kind that one of them made
+const TRIES_MAX = 100; // for a kind that all of them made
 
 const count = (list, key) => list.reduce((counts, item) => ({ ...counts, [item[key]]: (counts[item[key]] ?? 0) + 1 }), {});
 const spell = (counts) => Object.entries(counts).map(([name, n]) => `${name} ${n}`).join(', ');
 
-// Kills at all of them, a few at once: what was killed.
+// Kills by each plan, a few at once: what was killed.
 async function killAll(template, decision, plans) {
   const queue = [...plans], kills = [];
-  const worker = async () => { for (let targets; (targets = queue.shift());) kills.push(...await killAt(template, decision, targets)); };
+  const worker = async () => { for (let plan; (plan = queue.shift());) kills.push(...await killAt(template, decision, plan)); };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   return kills;
 }
 
-async function enumerate(t, template, decision) {
-  const { calls, decided } = await undisturbed(template, decision);
-  const groups = [...new Set(calls.map(({ group }) => group))];
-  const random = chance(decision.length);
-  const kills = await killAll(template, decision, calls.slice(KILLS ? 0 : decided).map(({ n }) => [n]));
+async function enumerate(t, decision, byChance) {
+  const start = Date.now();
+  t.diagnostic(`FERMATA_SEED=${seed}`);
+  const template = await makeTemplate(t);
+  const looks = [];
+  while (looks.length < LOOKS) looks.push(await undisturbed(template, decision));
+  const [{ calls, decided }] = looks;
+  const kinds = looks.map((look) => new Set(look.calls.map(({ group }) => group)));
+  const all = [...new Set(kinds.flatMap((one) => [...one]))], sure = all.filter((group) => kinds.every((one) => one.has(group)));
+  const random = chance(byChance);
   const anywhere = () => 1 + random(calls.length);
-  kills.push(...await killAll(template, decision,
-    Array.from({ length: BY_CHANCE }, (_, i) => (i % TWICE ? [anywhere()] : [anywhere(), anywhere()]))));
-  const missing = () => groups.filter((group) => !kills.some((kill) => kill.group === group));
-  for (let tries = 0; tries < TRIES_MAX && missing().length; tries++)
-    kills.push(...await killAll(template, decision, missing().map((group) => [group])));
-  assert.deepEqual(missing(), [], 'every kind of call was killed');
-  const phases = count(kills, 'phase');
-  t.diagnostic(`${decision}: ${calls.length} calls of ${groups.length} kinds; ${kills.length} kills: ${spell(phases)}`);
+  const kills = await killAll(template, decision, [
+    ...calls.slice(KILLS ? 0 : decided).map(({ n }) => [n]),
+    ...Array.from({ length: byChance }, (_, i) => (i % TWICE ? [anywhere()] : [anywhere(), anywhere()])),
+  ]);
+  const missing = (groups) => groups.filter((group) => !kills.some((kill) => kill.group === group));
+  for (let tries = 0; tries < TRIES_MAX && missing(tries < TRIES ? all : sure).length; tries++)
+    kills.push(...await killAll(template, decision, missing(tries < TRIES ? all : sure).map((group) => [group])));
+  t.diagnostic(`${calls.length} calls; killed ${all.length - missing(all).length} of ${all.length} kinds, ${sure.length} of which every `
+    + `run makes; ${kills.length} kills, by what was under way: ${spell(count(kills, 'phase'))}; ${Date.now() - start} ms`);
+  assert.deepEqual(missing(sure), [], 'every kind of call was killed');
   return kills;
 }
 
 test('approved: exactly once; asked whether it happened exactly when killed between started and done', async (t) => {
-  const start = Date.now();
-  t.diagnostic(`FERMATA_SEED=${seed}`);
-  const kills = await enumerate(t, await makeTemplate(t), 'approve');
+  const kills = await enumerate(t, 'approve', KILLS || 100);
   const when = count(kills, 'when');
   const asked = count(kills.filter((kill) => kill.when === 'between'), 'executed');
-  t.diagnostic(`earlier ${when.earlier}: ran once, nobody was asked; between ${when.between}: asked, of which `
-    + `${asked[1]} had happened and ${asked[0]} had not; later ${when.later}: nobody was asked; ${Date.now() - start} ms`);
+  t.diagnostic(`killed earlier ${when.earlier} times: ran once, nobody was asked; in between ${when.between} times: asked, and `
+    + `${asked[1]} times it had happened, ${asked[0]} times not; later ${when.later} times: nobody was asked`);
   for (const phase of PHASES) assert.ok(kills.some((kill) => kill.phase === phase), `killed in ${phase}`);
   assert.ok(when.earlier && when.between && when.later && asked[0] && asked[1], 'none is zero');
 });
 
 test('rejected: never', async (t) => {
-  const start = Date.now();
-  t.diagnostic(`FERMATA_SEED=${seed}`);
-  const kills = await enumerate(t, await makeTemplate(t), 'reject');
-  assert.ok(kills.every(({ when }) => when !== 'between'));
-  t.diagnostic(`${Date.now() - start} ms`);
+  const kills = await enumerate(t, 'reject', KILLS || 20);
+  assert.ok(kills.every(({ when, executed }) => when !== 'between' && executed === 0));
+});
+
+// Is the judge awake? Each of these must be found.
+test('the judge finds what is wrong', () => {
+  const between = { when: 'between', attempts: 1 }, earlier = { when: 'earlier', attempts: null }, later = { when: 'later', attempts: 1 };
+  for (const [asked, kills] of [[1, []], [1, [earlier]], [1, [later]], [0, [between]], [2, [between]], [2, [between, between]]])
+    assert.throws(() => checkUncertain(asked, kills), `${asked} of ${JSON.stringify(kills)}`);
+  checkUncertain(1, [between, between]); // killed again before it could ask
+  checkUncertain(2, [between, { when: 'between', attempts: 2 }]);
+  const killed = (turns, rounds) => [{ turns, rounds }];
+  for (const [rounds, kills] of [[[1, 2, 2, 3], []], [[1, 2], []], [[1, 2, 2, 3], killed(2, 2)], [[1, 1, 2, 3], killed(1, 1)], [[1, 3], []]])
+    assert.throws(() => checkRounds(rounds, kills), `${rounds} with ${JSON.stringify(kills)}`);
+  checkRounds([1, 2, 2, 3], killed(1, 2)); // its answer was not stored
+  const shop = (...orders) => ({ orders });
+  const order = { key: 'call_1', args: ORDER };
+  for (const [orders, times] of [[[], 1], [[order], 0], [[order, order], 1], [[{ ...order, args: {} }], 1], [[order, { ...order, key: 'call_2' }], 2]])
+    assert.throws(() => checkOrders(shop(...orders), times), JSON.stringify(orders));
 });

@@ -8,7 +8,8 @@
  *  3. A call moves along its arrows; it starts only if the policy, or the person, lets exactly these
  *     bytes run.
  *  4. A person is asked about a write in doubt exactly if it is in doubt.
- *  5. State, rows and facts tell the same: what is open, who is asked, which step, which budget.
+ *  5. State, rows and facts tell the same: what is open, who is asked, which step, which budget; and
+ *     the audit trail has what people decided.
  *  6. A step from the snapshot gives the bytes of the step from memory.
  *  7. A run that has ended leaves nothing behind.
  */
@@ -77,7 +78,9 @@ static void check_place(struct sim *sim, struct reading *r, const struct fact *f
     }
     unsigned here = 1u << sim->log.place;
     bool cancel = r->input && r->input->kind == INPUT_CANCEL;
+    bool damaged = r->input && r->input->kind == INPUT_DAMAGED;
     if (cancel && here == IN_PAUSE) here |= IN_CANCEL;
+    if (damaged && here == IN_PAUSE) here |= IN_CANCEL | IN_LEG; /* it begins no leg to fail in */
     if (!(row->where & here)) broken(sim, "%s in place %u", fact->type, here);
     if (!r->input) return;
     int rank = r->input->kind == INPUT_TURN      ? row->turn
@@ -157,7 +160,8 @@ static void check_leg_end(struct sim *sim, const struct reading *r, const struct
     const char *status = is(fact, FACT_RUN_ERROR) ? "failed" : run_status_name(o->status);
     if (is(fact, FACT_RUN_FINISHED) && !str_eq(outcome, str_c(status)))
         broken(sim, "the outcome is %.*s, the status %s", STR_ARG(outcome), status);
-    if (log->step_open) broken(sim, "a run ends with an open step");
+    bool damaged = r->input && r->input->kind == INPUT_DAMAGED; /* which step is not known */
+    if (log->step_open && !damaged) broken(sim, "a run ends with an open step");
     if (!o->ended) broken(sim, "%s, and the run goes on", fact->type);
     each_has_a_result(sim, "at the end");
     log->place = LOG_IDLE;
@@ -262,6 +266,54 @@ static void check_facts(struct sim *sim, const struct view *view, const struct i
     if (r.texts != 1) broken(sim, "a turn with %zu messages", r.texts);
     if (r.calls != (offered ? input->turn.call_count : 0)) broken(sim, "%zu calls", r.calls);
     sim->log.turns++;
+}
+
+/* The row that each fact leaves in history; NULL: none. */
+static const char *role_of(const struct outcome *o, const struct fact *fact)
+{
+    if (is(fact, FACT_MESSAGE_ADDED)) return "user";
+    if (is(fact, FACT_REASONING_END)) return "reasoning";
+    if (is(fact, FACT_TEXT_END)) return "assistant";
+    if (is(fact, FACT_TOOL_RESULT)) return "tool";
+    if (!is(fact, FACT_REQUEST)) return NULL;
+    for (size_t i = 0; i < o->opened_count; i++)
+        if (&o->facts[o->opened[i].seq - 1] == fact)
+            return o->opened[i].type == INTERACTION_ASK_USER ? "clarify" : "interaction";
+    return "nothing, for it was not opened";
+}
+
+static void check_rows(struct sim *sim, const struct outcome *o)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < o->fact_count; i++) {
+        const char *role = role_of(o, &o->facts[i]);
+        if (!role) continue;
+        bool there = row < o->message_count && o->messages[row].seq == (int64_t)i + 1 &&
+                     str_eq(o->messages[row].role, str_c(role));
+        if (!there) broken(sim, "%s without its row", o->facts[i].type);
+        row++;
+    }
+    if (row != o->message_count) broken(sim, "a row without its fact");
+}
+
+static size_t audited(const struct outcome *o, enum audit_action action)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < o->audit_count; i++) count += o->audit[i].action == action;
+    return count;
+}
+
+/* Who decided what is written down with it. */
+static void check_audit(struct sim *sim, const struct outcome *o)
+{
+    size_t started = 0;
+    for (size_t i = 0; i < o->call_count; i++)
+        started += o->calls[i].started && o->calls[i].call.rule.len;
+    bool whole = audited(o, AUDIT_OPENED) == o->opened_count &&
+                 audited(o, AUDIT_RESOLVED) == o->settled_count &&
+                 audited(o, AUDIT_GRANTED) == o->grant_count &&
+                 audited(o, AUDIT_STARTED) == started;
+    if (!whole) broken(sim, "the audit trail leaves something out");
 }
 
 /* ---- 3: calls ---- */
@@ -419,7 +471,9 @@ void check_outcome(struct sim *sim, const struct view *view, const struct input 
                    const struct outcome *o, const int *settings)
 {
     check_facts(sim, view, input, o);
+    check_rows(sim, o);
     if (!input || sim->broken[0]) return;
+    check_audit(sim, o);
     if (input->kind == INPUT_TURN) oracle_turn(sim, view, input, o, settings);
     if (input->kind == INPUT_RESOLVE) oracle_resolve(sim, view, input, o);
     if (input->kind == INPUT_START) oracle_start(sim, view, o, settings);

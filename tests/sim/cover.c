@@ -140,7 +140,8 @@ static struct cell cell_of(struct sim *sim, const struct input *input,
 void trail_lost(struct sim *sim, const struct input *input, const struct outcome *o)
 {
     struct trail *trail = &sim->trail;
-    for (size_t i = 0; i < o->settled_count; i++) {
+    bool decided = input->kind != INPUT_DAMAGED;
+    for (size_t i = 0; decided && i < o->settled_count; i++) {
         struct cell cell = cell_of(sim, input, &o->settled[i]);
         hit(sim, &cell, POINT_BEFORE_ANSWER);
     }
@@ -182,7 +183,8 @@ void trail_stored(struct sim *sim, const struct input *input, const struct outco
     memcpy(trail->before, trail->settled, sizeof trail->before);
     trail->before_count = trail->settled_count;
     trail->settled_count = 0;
-    for (size_t i = 0; i < o->settled_count && i < CELLS_MAX; i++) {
+    bool decided = input->kind != INPUT_DAMAGED;
+    for (size_t i = 0; decided && i < o->settled_count && i < CELLS_MAX; i++) {
         struct cell cell = cell_of(sim, input, &o->settled[i]);
         trail->settled[trail->settled_count++] = cell;
         const struct cell *aim = &sim->drill.cell;

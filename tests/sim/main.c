@@ -125,6 +125,7 @@ static void pick_mood(struct sim *sim)
     mood->restyle = maybe(chance, 2, 1, 4);
     mood->tamper = maybe(chance, 5, 4, 20);
     mood->strict = maybe(chance, 4, 10, 40);
+    mood->damage = maybe(chance, 12, 30, 120);
     mood->late = 1 + below(chance, 8);
     mood->expire = maybe(chance, 3, 4, 20);
     mood->lost = maybe(chance, 2, 2, 8);

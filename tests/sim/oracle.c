@@ -161,7 +161,7 @@ static struct fate_of_call start_one(struct sim *sim, const struct call *call, u
 void oracle_start(struct sim *sim, const struct view *view, const struct outcome *o,
                   const int *settings)
 {
-    unsigned started = 0, confirms = 0;
+    unsigned started = 0, confirms = 0, lapsed = 0;
     for (size_t i = 0; i < view->calls.count; i++)
         started += view->calls.rows[i].state == CALL_STARTED;
     for (size_t i = 0; i < view->open.count; i++)
@@ -171,9 +171,11 @@ void oracle_start(struct sim *sim, const struct view *view, const struct outcome
         bool ready = call->state == CALL_PROPOSED || call->state == CALL_APPROVED;
         if (!ready || started >= CALLS_STARTED_MAX) continue;
         struct fate_of_call fate = start_one(sim, call, &confirms, settings);
+        lapsed += fate.state == CALL_WAITING && deed_of(sim, call->call_id)->asked.tool.len;
         compare(sim, "a start", changed(o, call->call_id), &fate);
         started += fate.state == CALL_STARTED;
     }
+    if (lapsed > o->superseded_count) broken(sim, "an approval lapsed and is not superseded");
 }
 
 /* ---- an answer ---- */
@@ -260,6 +262,17 @@ static void write_down(struct sim *sim, const struct interaction *row, const str
     }
 }
 
+static void check_settled(struct sim *sim, const struct outcome *o, str id, enum decision decision)
+{
+    enum interaction_status expected = decision == DECISION_CANCEL      ? INTERACTION_CANCELED
+                                       : decision == DECISION_EXPIRE    ? INTERACTION_EXPIRED
+                                       : decision == DECISION_SUPERSEDE ? INTERACTION_SUPERSEDED
+                                                                        : INTERACTION_RESOLVED;
+    for (size_t i = 0; i < o->settled_count; i++)
+        if (str_eq(o->settled[i].id, id) && o->settled[i].status == expected) return;
+    broken(sim, "%.*s is not %s", STR_ARG(id), interaction_status_name(expected));
+}
+
 static void settled_one(struct sim *sim, const struct view *view, const struct outcome *o,
                         const struct interaction *row, const struct resolution *r)
 {
@@ -279,6 +292,7 @@ static void settled_one(struct sim *sim, const struct view *view, const struct o
                                    : answer_confirm(sim, row, before, r->decision);
     compare(sim, "an answer", call, &fate);
     write_down(sim, row, call, r);
+    check_settled(sim, o, row->id, r->decision);
     bool told = row->type == INTERACTION_ASK_USER || r->decision == DECISION_RESPOND;
     if (told && r->text.len && !str_eq(call->model_text, r->text))
         broken(sim, "the model is told something else than the person said");
@@ -287,14 +301,18 @@ static void settled_one(struct sim *sim, const struct view *view, const struct o
 void oracle_resolve(struct sim *sim, const struct view *view, const struct input *input,
                     const struct outcome *o)
 {
-    size_t settled = 0;
+    size_t settled = 0, granted = 0;
     for (size_t i = 0; i < input->resolution_count; i++) {
         const struct resolution *r = &input->resolutions[i];
         const struct interaction *row = world_interaction(sim, r->interaction_id);
         if (!row || row->status != INTERACTION_OPEN) continue;
         settled++;
         settled_one(sim, view, o, row, r);
+        const struct call *call = changed(o, row->call_id);
+        granted +=
+            r->decision == DECISION_APPROVE && r->always && call && call->state == CALL_APPROVED;
     }
+    if (granted != o->grant_count) broken(sim, "%zu grants were made", o->grant_count);
     if (settled != o->settled_count)
         broken(sim, "%zu are settled, %zu were answered", o->settled_count, settled);
 }

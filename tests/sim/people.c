@@ -21,6 +21,10 @@ static bool step_here(struct sim *sim, struct input input)
     struct view view;
     struct outcome o;
     int64_t version;
+    if (sim->world.damaged) {
+        world_fail(sim);
+        return false;
+    }
     if (!world_load(sim, &arena, &view, &version)) return false;
     input.now = sim->now;
     input.binder = &sim->house.binder;
@@ -305,6 +309,12 @@ static void set_expiry(struct sim *sim)
     }
 }
 
+static void damage(struct sim *sim)
+{
+    trace(sim, "the snapshot is damaged");
+    sim->world.damaged = sim->world.version > 0;
+}
+
 /* The interaction that shows a call. */
 static struct interaction *shown(struct sim *sim, str call_id)
 {
@@ -340,6 +350,7 @@ void people_meddle(struct sim *sim)
     struct chance *chance = &sim->chance;
     const struct mood *mood = &sim->mood;
     if (one_in(chance, mood->tamper)) tamper(sim);
+    if (one_in(chance, mood->damage)) damage(sim);
     if (one_in(chance, mood->strict)) house_change_policy(sim);
     if (one_in(chance, mood->strict)) revoke_one(sim);
     if (one_in(chance, mood->expire)) set_expiry(sim);

@@ -354,6 +354,12 @@ static void load(struct sim *sim)
         process->again = false;
         return;
     }
+    if (sim->world.damaged) {
+        world_fail(sim);
+        process->state = SHELL_GONE;
+        process->flight_count = 0;
+        return;
+    }
     if (!world_load(sim, &process->loaded, &process->view, &process->version)) return;
     if (sim->world.run.status == RUN_WAITING && !process->flight_count)
         process->state = SHELL_GONE;

@@ -76,6 +76,7 @@ struct mood {
     unsigned parallel;          /* most calls of a turn */
     unsigned away, crash, stop; /* one in so many; 0: never */
     unsigned restyle, tamper, strict; /* schema at a restart, rows, policy */
+    unsigned damage;                  /* of the snapshot */
     unsigned late, expire;            /* people who answer seldom, and set times */
     unsigned slow;                    /* calls in the air */
     unsigned lost;                    /* of calls in the air */
@@ -96,6 +97,7 @@ struct world {
     size_t grant_count;
     struct run run;
     str snapshot;    /* empty: none */
+    bool damaged;    /* its bytes are not what was written */
     int64_t version; /* of it */
 };
 
@@ -262,6 +264,7 @@ bool world_load(struct sim *sim, struct arena *arena, struct view *ret_view, int
 enum fate world_begin(struct sim *sim); /* a run */
 enum fate world_commit(struct sim *sim, const struct view *view, int64_t version,
                        const struct input *input, struct outcome *o, const int *settings);
+void world_fail(struct sim *sim); /* the snapshot is damaged: the run ends as its rows allow */
 enum fate world_change(struct sim *sim, void (*change)(struct sim *sim, void *arg), void *arg);
 void world_context(struct sim *sim, struct arena *arena, const struct state *state,
                    struct context *ret_context);

@@ -238,6 +238,7 @@ static void store_snapshot(struct sim *sim, const struct outcome *o)
     if (bytes.full) broken(sim, "the state is too long for a snapshot");
     sim->world.snapshot = keep(sim, buf_str(&bytes));
     sim->world.version = o->ended ? 0 : sim->world.version + 1;
+    sim->world.damaged = false;
 }
 
 static void store_run(struct sim *sim, const struct outcome *o)
@@ -276,6 +277,7 @@ static const char *const kinds[] = {
     [INPUT_TURN] = "turn",       [INPUT_DOWN] = "down",   [INPUT_CANCEL] = "cancel",
     [INPUT_RESOLVE] = "resolve", [INPUT_START] = "start", [INPUT_RESULT] = "result",
     [INPUT_LOST] = "lost",       [INPUT_SHOW] = "show",   [INPUT_OVERDUE] = "overdue",
+    [INPUT_DAMAGED] = "damaged",
 };
 
 enum fate world_commit(struct sim *sim, const struct view *view, int64_t version,
@@ -315,6 +317,41 @@ enum fate world_change(struct sim *sim, void (*change)(struct sim *sim, void *ar
     trail_died(sim);
     shell_die(sim);
     return FATE_DIED;
+}
+
+/* run_damaged of agent/save.c: nothing is known but the rows. */
+void world_fail(struct sim *sim)
+{
+    AUTO(arena_done) struct arena arena;
+    arena_init(&arena);
+    const struct run *run = &sim->world.run;
+    struct view view = {.thread = run->thread,
+                        .run = run->id,
+                        .agent = run->agent,
+                        .model = run->model,
+                        .legs = run->legs,
+                        .leg_open = run->status != RUN_WAITING,
+                        .state = {.phase = PHASE_EXECUTING,
+                                  .trace_id = run->run_id,
+                                  .user_id = STR("local"),
+                                  .conversation_id = STR("t1"),
+                                  .task_id = run->task_id,
+                                  .locale = STR("en"),
+                                  .input_tokens = run->input_tokens,
+                                  .output_tokens = run->output_tokens}};
+    for (size_t i = 0; i < sim->world.call_count; i++)
+        if (sim->world.calls[i].run == run->id && !sim->world.calls[i].result_id.len)
+            *ROWS_ADD(&arena, view.calls.rows, view.calls.count) = sim->world.calls[i];
+    for (size_t i = 0; i < sim->world.interaction_count; i++)
+        if (sim->world.interactions[i].status == INTERACTION_OPEN)
+            *ROWS_ADD(&arena, view.open.rows, view.open.count) = sim->world.interactions[i];
+    struct input input = {
+        .kind = INPUT_DAMAGED, .now = sim->now, .why_text = STR("the stored state is damaged")};
+    struct outcome o;
+    world_rest(sim, &input);
+    random_bytes(&sim->chance, input.random);
+    graph_step(&arena, &view, &input, &o);
+    world_commit(sim, &view, sim->world.version, &input, &o, sim->house.settings);
 }
 
 /* ---- the start of a run ---- */

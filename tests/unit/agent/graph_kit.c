@@ -216,6 +216,27 @@ struct call *desk_row(struct desk *desk, const char *call_id)
     return NULL;
 }
 
+void expect(struct desk *desk, const char *what, const char *types, const struct part *parts)
+{
+    str got = desk_types(desk);
+    if (!str_eq(got, str_c(types)))
+        fail_msg("%s: got \"%.*s\", expected \"%s\"", what, STR_ARG(got), types);
+    for (size_t i = 0; i < PARTS_MAX && parts[i].type; i++) {
+        str data = desk_fact(desk, parts[i].type, 0);
+        if (str_find(data, str_c(parts[i].text)) < 0)
+            fail_msg("%s: no %s in %.*s", what, parts[i].text, STR_ARG(data));
+    }
+}
+
+void expect_call(struct desk *desk, const char *what, const char *call_id, enum call_state state,
+                 const char *error)
+{
+    const struct call *call = desk_row(desk, call_id);
+    if (call->state != state || !str_eq(call->error, str_c(error)))
+        fail_msg("%s: %s is %s (%.*s), expected %s (%s)", what, call_id,
+                 call_state_name(call->state), STR_ARG(call->error), call_state_name(state), error);
+}
+
 void print_outcome(struct buf *out, const struct outcome *o)
 {
     buf_printf(out, "%s%s%s\n", run_status_name(o->status), o->ended ? " ended" : "",

@@ -8,7 +8,11 @@
 
 #include "agent/graph.h"
 
-enum { DESK_ROWS_MAX = 64 };
+enum { DESK_ROWS_MAX = 64, PARTS_MAX = 8 };
+
+#define TITLE   "{\"title\":\"x\"}"
+#define PLAN    "{\"steps\":[{\"content\":\"one\",\"done_when\":\"d\"},{\"content\":\"two\"}]}"
+#define SETTLED "interaction.resolved run.started tool.call.result"
 
 struct desk {
     struct arena arena;
@@ -55,6 +59,14 @@ str desk_types(struct desk *desk);
 /* Data of the last outcome's n-th fact of a type, from 0; fails the test if there is none. */
 str desk_fact(struct desk *desk, const char *type, size_t n);
 struct call *desk_row(struct desk *desk, const char *call_id);
+
+/* The last outcome has these facts; and these parts stand in the first fact of their types. */
+struct part {
+    const char *type, *text;
+};
+void expect(struct desk *desk, const char *what, const char *types, const struct part *parts);
+void expect_call(struct desk *desk, const char *what, const char *call_id, enum call_state state,
+                 const char *error);
 
 /* Everything that an outcome wants stored, as text. */
 void print_outcome(struct buf *out, const struct outcome *o);

@@ -168,6 +168,35 @@ void open_confirm(struct step *step, struct work_call *work, const struct tool *
                    });
 }
 
+static struct plan plan_of(struct step *step, str args)
+{
+    struct json *json = NULL;
+    struct plan plan = {0};
+    if (json_parse(step->arena, args, &json, NULL)) return plan;
+    const struct json *steps = json_get(json, STR("steps"));
+    plan.steps = arena_array(step->arena, steps ? steps->count : 0, sizeof *plan.steps);
+    for (const struct json *s = steps ? steps->child : NULL; s; s = s->next) {
+        str content = str_trim(json_text(json_get(s, STR("content"))));
+        if (!content.len) continue;
+        plan.steps[plan.count++] =
+            (struct plan_step){.content = content,
+                               .done_when = str_trim(json_text(json_get(s, STR("done_when"))))};
+    }
+    return plan;
+}
+
+/* The question, and the steps below it: whoever reads only text sees what is to be approved. */
+static str plan_question(struct step *step, str args)
+{
+    struct plan plan = plan_of(step, args);
+    AUTO(buf_done) struct buf text;
+    buf_init(&text, 2 * args.len + 64 * (plan.count + 1));
+    buf_append(&text, say(step, TEXT_ASK_PLAN, STR_EMPTY));
+    for (size_t i = 0; i < plan.count; i++)
+        buf_printf(&text, "\n%zu. %.*s", i + 1, STR_ARG(plan.steps[i].content));
+    return arena_str(step->arena, buf_str(&text));
+}
+
 /* Its rule has no schema to change with: submit_plan is ours. */
 void open_plan(struct step *step, struct work_call *work)
 {
@@ -177,7 +206,7 @@ void open_plan(struct step *step, struct work_call *work)
     call->state = CALL_WAITING;
     call->rule = STR("plan");
     call->binding = binding_of(step, call);
-    str question = say(step, TEXT_ASK_PLAN, STR_EMPTY);
+    str question = plan_question(step, call->args);
     bool first = step->state->phase == PHASE_PLANNING;
     interrupt(step, STR("confirm"), first ? PHASE_WAITING_CONFIRM : step->state->phase);
     open_one(step, (struct interaction){
@@ -186,7 +215,7 @@ void open_plan(struct step *step, struct work_call *work)
                        .display_text = question,
                        .tool = call->tool,
                        .args = call->args,
-                       .summary = question,
+                       .summary = say(step, TEXT_ASK_PLAN, STR_EMPTY),
                        .args_schema = tool_submit_plan.schema,
                        .risk = str_c(tool_risk_name(RISK_WRITE)),
                        .binding = call->binding,
@@ -288,14 +317,23 @@ static struct interaction close_open(struct step *step, size_t at, const struct 
     return interaction;
 }
 
-/* The word lets it run, and call and card are still what was shown first. */
+/* Does the card name the people that the bound rule names: the owner, or a role behind its '@'? */
+static bool asks_rightly(const struct step *step, const struct interaction *interaction, str rule)
+{
+    str named = str_split(&rule, '#'), role = STR_EMPTY;
+    for (size_t i = 0; i < named.len; i++)
+        if (named.p[i] == '@') role = str_drop(named, i + 1);
+    return str_eq(interaction->owner, step->state->user_id) && str_eq(interaction->approver, role);
+}
+
+/* The word lets it run, and call and card are still what was shown first, to whom it was shown. */
 static bool approves(struct step *step, struct work_call *work,
                      const struct interaction *interaction, const struct resolution *r)
 {
     const struct call *call = &work->call;
     if (r->decision != DECISION_APPROVE && r->decision != DECISION_EDIT) return false;
     if (call_intact(step, call) && str_eq(interaction->args, call->args) &&
-        str_eq(interaction->binding, call->binding))
+        str_eq(interaction->binding, call->binding) && asks_rightly(step, interaction, call->rule))
         return true;
     refuse_binding(step, work);
     return false;
@@ -309,23 +347,6 @@ static void settle_ask(struct step *step, struct work_call *work, const struct r
 }
 
 /* ---- a plan ---- */
-
-static struct plan plan_of(struct step *step, str args)
-{
-    struct json *json = NULL;
-    struct plan plan = {0};
-    if (json_parse(step->arena, args, &json, NULL)) return plan;
-    const struct json *steps = json_get(json, STR("steps"));
-    plan.steps = arena_array(step->arena, steps ? steps->count : 0, sizeof *plan.steps);
-    for (const struct json *s = steps ? steps->child : NULL; s; s = s->next) {
-        str content = str_trim(json_text(json_get(s, STR("content"))));
-        if (!content.len) continue;
-        plan.steps[plan.count++] =
-            (struct plan_step){.content = content,
-                               .done_when = str_trim(json_text(json_get(s, STR("done_when"))))};
-    }
-    return plan;
-}
 
 static void adopt_plan(struct step *step, struct work_call *work, const struct resolution *r)
 {

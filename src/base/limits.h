@@ -204,6 +204,18 @@ enum {
     CALENDAR_USERS_MAX = 50,                 /* that fit a name; then one asks more precisely */
     CALENDAR_RESULT_BYTES_MAX = 1024 * 1024, /* such a list escaped, with its ids and times */
 
+    /* Cards. */
+    UI_HINTS_BYTES_MAX = 1024 * 1024, /* hints to compile; a card of them is cut long before */
+    UI_SCHEMA_BYTES_MAX = 256 * 1024, /* a card: a renderer shows it in one go */
+    UI_SCHEMA_NODES_MAX = 500,        /* renderers take 2,000 */
+    UI_SCHEMA_DEPTH_MAX = 8,          /* nodes inside each other; renderers take 24 */
+    UI_ID_BYTES_MAX = 256,            /* an id in a card's meta: ours and our users' are shorter */
+    UI_VALUE_DEPTH_MAX = 32,          /* of what an action carries: JSON_DEPTH_MAX has to hold it
+                                          with the card around it */
+    SUMMARY_CHARS_MAX = 200,          /* one line of a chat */
+    SUMMARY_LIST_NAMES_MAX = 3,       /* of a list, named in a summary */
+    SUMMARY_TEXT_BYTES_MAX = 16 * 1024, /* of a text that are looked at for a summary */
+
     CLOCKWORK_DUE_MAX = 100,         /* interactions settled by one job when their time is over */
     CLOCKWORK_FAILING_MAX = 100,     /* runs among them that cannot be stepped */
     CLOCKWORK_LOOK_MS = 60 * 1000,   /* the wall clock may jump: the longest wait for an expiry */

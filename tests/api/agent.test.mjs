@@ -62,6 +62,8 @@ const LINES = [
   { match: '^gone', turns: [{ text: 'x', fail: { at: 'start', status: 503 } }] },
   { match: '^broken', turns: [{ text: 'x', fail: { at: 'start', status: 400 } }] },
   { match: '^slowly', turns: [{ text: 'I shall look.', calls: [tool('look', { reply: 'a rather long reply, so that it comes in pieces' })], chunk: 6, gap_ms: 25 }, done] },
+  { match: '^flaky', turns: [{ text: 'Now.', calls: [tool('look', { reply: 'after all' })], fail: { at: 12, times: 1 } }, done] },
+  { match: '^drops', turns: [{ text: 'I begin.', calls: [tool('order', { item: 'so much tea that it takes long to write it all down' })], chunk: 4, gap_ms: 50 }, done] },
   { turns: [{ text: 'Hello.' }] },
 ];
 
@@ -733,6 +735,36 @@ describe('a reader that comes back in the middle of a call', () => {
       if (types.length) assertOnce(upTo);
       assert.deepEqual(ofCall(events.slice(types.length)), [], 'never again');
     }
+  });
+});
+
+describe('a call that is not written to its end', () => {
+  test('is discarded with its attempt; the next one has ids of its own', async (t) => {
+    const start = await accepted(server, { messages: [user('flaky')] });
+    const stream = await openEvents(t, server, start.threadId, { query: '?after=0' });
+    const events = await stream.until(isEnd);
+    const starts = events.filter(({ type }) => type === 'tool.call.start').map(({ data }) => data);
+    const gone = events.filter(({ type }) => type === 'message.discard').map(({ data }) => data.messageId);
+    const facts = factsOf(events), [made] = ofType(facts, 'tool.call');
+    assert.equal(ofType(facts, 'tool.call').length, 1);
+    assert.equal(made.toolCallId, starts.at(-1).toolCallId);
+    if (starts.length > 1) { // whoever came in time saw the first attempt too
+      assert.deepEqual(gone, [starts[0].parentMessageId]);
+      assert.notEqual(starts[0].toolCallId, made.toolCallId);
+    }
+    assert.deepEqual(resultsOf(facts).map(({ result }) => result), ['after all']);
+  });
+
+  test('is dropped with a cancel; the text so far is kept', async (t) => {
+    const start = await accepted(server, { messages: [user('drops')] });
+    const stream = await openEvents(t, server, start.threadId, { query: '?after=0' });
+    await stream.until(({ type }) => type === 'tool.call.args');
+    assert.equal((await cancel(server, start.threadId)).status, 202);
+    const facts = factsOf(await stream.until(isEnd));
+    assert.deepEqual(typesOf(facts), ['text.message.end', 'step.finish', 'run.finished']);
+    assert.deepEqual([facts[0].data.content, facts[0].data.stopped, facts[2].data.outcome], ['I begin.', true, 'cancelled']);
+    const row = (await history(server, start.threadId)).messages.at(-1);
+    assert.deepEqual([row.content, row.toolCalls], ['I begin.', undefined]);
   });
 });
 

@@ -394,32 +394,43 @@ const STORE = [
     .map(([to, from]) => setCall(to, `binding='${from.binding}'`) + setCard(to, `binding='${from.binding}'`)).join('') },
   { name: 'the arguments of two calls, swapped', word: 'pair', tamper: ({ open: [one, two] }) => [[one, two], [two, one]]
     .map(([to, from]) => setCall(to, `args='${from.pendingTool.argsJson}'`) + setCard(to, `args='${from.pendingTool.argsJson}'`)).join('') },
-  { name: 'the arguments of a write that is to be retried', word: 'cut', first: async ({ asked, on }) => {
-    await approve(on, asked);
-    return waitFor('nobody to know', async () => (await inbox(on)).interactions.find(({ type }) => type === 'uncertain'));
+  { name: 'whose it is', tamper: ({ asked }) => setCard(asked, `owner='eve'`), by: 'eve' },
+  { name: 'who approves it', word: 'pay', tamper: ({ asked }) => setCard(asked, `approver=''`) },
+  { name: 'which role approves it', tamper: ({ asked }) => setCard(asked, `approver='approver'`), by: 'eve' },
+  { name: 'the arguments of a write that is to be retried', word: 'cut', first: async ({ asked, on, headers }) => {
+    await approve(on, asked, headers);
+    return waitFor('nobody to know', async () => (await inbox(on, '', headers)).interactions.find(({ type }) => type === 'uncertain'));
   }, tamper: ({ asked }) => setCall(asked, GOLD), body: { decision: 'retry' }, ran: 1 },
 ];
 
 describe('a database that somebody wrote into', () => {
   let place;
+  const keys = {};
   const closing = [];
-  before(async () => { place = await startPlace({ after: (fn) => closing.unshift(fn) }, LINES, { assistant: { policy: {}, approvers: {} } }); });
+  before(async () => {
+    place = await startPlace({ after: (fn) => closing.unshift(fn) }, LINES, { assistant: { policy: {} } });
+    keys.ann = bearer(await place.home.addKey('ann'));
+    keys.eve = bearer(await place.home.addKey('eve', '--role', 'approver'));
+  });
   after(async () => {
     for (const fn of closing) await fn();
   });
 
-  for (const { name, word = 'buy', first, tamper, body = { decision: 'approve' }, ran = 0 } of STORE) {
+  for (const { name, word = 'buy', first, tamper, body = { decision: 'approve' }, by = 'ann', ran = 0 } of STORE) {
     test(`${name}: approved, and not run`, async (t) => {
-      const made = await waiting(place.home.server, word);
-      let [asked] = made.open;
-      asked = await first?.({ asked, on: place.home.server }) ?? asked;
+      const headers = keys.ann;
+      const made = await waiting(place.home.server, word, { headers });
+      const asked = await first?.({ asked: made.open[0], on: place.home.server, headers }) ?? made.open[0];
       await place.home.stop();
       execute(place.home, tamper({ ...made, asked }));
       await place.home.start();
       const open = made.open.length > 1 ? made.open : [asked];
-      for (const { interactionId } of open) assert.equal((await answer(place.home.server, interactionId, body)).status, 200);
-      await ended(place.home.server, made.threadId);
-      const facts = await factsUntil(t, place.home.server, made.threadId, finished('completed'));
+      for (const { interactionId } of open) {
+        const taken = await answer(place.home.server, interactionId, body, keys[by]);
+        assert.equal(taken.status, 200, taken.text);
+      }
+      await ended(place.home.server, made.threadId, headers);
+      const facts = await factsUntil(t, place.home.server, made.threadId, finished('completed'), { headers });
       assert.deepEqual(resultsOf(facts).map(({ error }) => error), open.map(() => 'binding_mismatch'));
       for (const { toolCallId } of open) assert.equal(place.street.ran(toolCallId), ran, 'executions, counted outside');
       assert.deepEqual(audit(place.home, made.threadId, REFUSED).map(({ why }) => why), open.map(() => 'binding_mismatch'));

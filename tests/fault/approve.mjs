@@ -215,6 +215,7 @@ export function checkUncertain(asked, kills) {
   assert.equal(asked, lost.size, `asked ${asked} times whether it happened`);
 }
 
+// Returns the database.
 async function judgeAll(place, person, kills) {
   const db = judge(place.folder, person.told);
   checkUncertain(person.uncertain.size, kills);
@@ -226,6 +227,7 @@ async function judgeAll(place, person, kills) {
   assert.deepEqual(results.map(({ data }) => data.toolName), ['ask_user', 'place_order']);
   assert.equal(results[1].data.error === undefined, person.decision === 'approve', JSON.stringify(results[1].data));
   await promisify(execFile)(program, ['check', '--audit'], { env: { FERMATA_DATA: place.data }, timeout: EXIT_MS_MAX });
+  return db;
 }
 
 // ---- kills ----
@@ -241,15 +243,15 @@ async function inPlace(template, decision, use) {
   }
 }
 
-// Without a fault: {calls: of the server, decided: how many there were when the approval was answered}.
+// Without a fault: {calls: of the server, decided: how many there were when the approval was answered, db}.
 export function undisturbed(template, decision) {
   return inPlace(template, decision, async (t, place, person) => {
     const log = join(place.folder, 'calls');
     let decided;
     person.onDecision = () => { decided = readFileSync(log, 'latin1').split('\n').length; };
     assert.equal(await attempt(t, place, person, watched(place.folder, {})), false);
-    await judgeAll(place, person, []);
-    return { calls: await readLog(log), decided };
+    const db = await judgeAll(place, person, []);
+    return { calls: await readLog(log), decided, db };
   });
 }
 

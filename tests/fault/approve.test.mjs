@@ -10,6 +10,7 @@ import { test } from 'node:test';
 import { checkRounds, checkUncertain, killAt, makeTemplate, PHASES, undisturbed } from './approve.mjs';
 import { checkOrders, ORDER } from './approve-shop.mjs';
 import { chance, seed } from './chance.mjs';
+import { checkDatabase } from './oracle.mjs';
 
 const KILLS = Number(process.env.FERMATA_KILLS ?? 0);
 const TWICE = 4; // one in so many is killed again after the restart
@@ -69,7 +70,27 @@ test('rejected: never', async (t) => {
 });
 
 // Is the judge awake? Each of these must be found.
-test('the judge finds what is wrong', () => {
+test('the judge finds what is wrong', async (t) => {
+  const { db } = await undisturbed(await makeTemplate(t), 'approve');
+  const fact = (copy, type) => copy.events.find((event) => event.type === type);
+  const wrongs = {
+    'a question that is open': (copy) => { copy.interactions[0].status = 0; },
+    'a question that nobody was shown': (copy) => { copy.interactions.push({ ...copy.interactions[0], id: 'int_x' }); },
+    'a question that was lost': (copy) => { copy.interactions.pop(); },
+    'an answer that nobody was told': (copy) => { fact(copy, 'interaction.resolved').type = 'plan.updated'; },
+    'a call without a result': (copy) => { copy.calls[1].result_id = ''; },
+    'a result that nobody was told': (copy) => { fact(copy, 'tool.call.result').type = 'plan.updated'; },
+    'a call that was lost': (copy) => { copy.calls.pop(); },
+    'a pause that is an end': (copy) => { const end = fact(copy, 'run.finished'); end.data = end.data.replace('interrupted', 'completed'); },
+    'a leg that nobody began': (copy) => { copy.events.filter(({ type }) => type === 'run.started')[1].type = 'plan.updated'; },
+  };
+  checkDatabase(db);
+  for (const [what, damage] of Object.entries(wrongs)) {
+    const copy = structuredClone(db);
+    damage(copy);
+    assert.throws(() => checkDatabase(copy), what);
+  }
+
   const between = { when: 'between', attempts: 1 }, earlier = { when: 'earlier', attempts: null }, later = { when: 'later', attempts: 1 };
   for (const [asked, kills] of [[1, []], [1, [earlier]], [1, [later]], [0, [between]], [2, [between]], [2, [between, between]]])
     assert.throws(() => checkUncertain(asked, kills), `${asked} of ${JSON.stringify(kills)}`);

@@ -64,7 +64,8 @@ function checkLegs(what, facts, isOpen) {
   for (const [i, fact] of marks.entries()) {
     const isLast = i === marks.length - 1;
     if (fact.type === 'run.started') assert.ok(i === 0 || isPause(marks[i - 1]), `${what}: a leg begins after a pause`);
-    else assert.ok(isPause(fact) ? !isLast || isOpen : isLast, `${what} ended once`);
+    else if (isPause(fact)) assert.ok(marks[i - 1]?.type === 'run.started' && (!isLast || isOpen), `${what}: a leg ends that was begun`);
+    else assert.ok(isLast, `${what} ended once`);
   }
   assert.equal(marks.some((fact) => isEnd(fact) && !isPause(fact)), !isOpen, `${what}: status and facts`);
 }

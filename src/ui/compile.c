@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Laying a card out. hints.c has read the hints and thrown out what is empty; here each part becomes
+ * its nodes, always in the same order, and the nodes become bytes at once:
+ *
+ *     stack (card or plain)                       the root
+ *       stack horizontal                          header: icon, title, badge
+ *       text caption                              description; subtitle in a section
+ *       text body or code
+ *       kv                                        items
+ *       stack                                     list: rows with dividers between
+ *         stack horizontal                          icon, column of texts, kv and buttons, badge
+ *       stack section | grid of them              sections, each like the root without sections
+ *       stack horizontal, wrap                    actions
+ *
+ * Limits. A card is written once within the limits. If it does not fit, it is written again with
+ * room kept for one caption: nodes are added as long as they fit, a long text is cut at a character,
+ * and from the first part that does not fit on nothing more is added but the caption. Invariants:
+ *
+ * 1. A node is there as a whole or not at all: begin() remembers the place, end() goes back to it.
+ * 2. out.limit leaves room for the brackets of all open nodes, so closing never fails.
+ * 3. No stack is empty: close_stack() takes one back that has no children.
+ * 4. Hints do not nest, so the deepest card has 7 levels; begin() asserts the limit.
+ *
+ * To add a node: its put_ function between begin() and end(), a definition in
+ * docs/schema/ui-schema-2.0.json, a case in tests/ui.
+ */
+#include "ui/compile.h"
+
+#include "base/limits.h"
+#include "ui/hints.h"
+#include "ui/out.h"
+#include "ui/text.h"
+
+enum { ENGLISH, CHINESE, LOCALES };
+
+static const struct {
+    str label[LOCALES];
+    str icon; /* for intent status, when none is given */
+} statuses[] = {
+    [STATUS_INFO] = {{STR("Info"), STR("提示")}, STR("info")},
+    [STATUS_SUCCESS] = {{STR("Success"), STR("成功")}, STR("circle-check")},
+    [STATUS_WARNING] = {{STR("Warning"), STR("警告")}, STR("triangle-alert")},
+    [STATUS_ERROR] = {{STR("Error"), STR("错误")}, STR("circle-x")},
+    [STATUS_PENDING] = {{STR("Pending"), STR("进行中")}, STR("clock")},
+};
+
+#define CAPTION(text) \
+    STR("{\"type\":\"text\",\"content\":\"" text "\",\"format\":\"plain\",\"role\":\"caption\"}")
+static const str cut_captions[LOCALES] = {
+    CAPTION("This card is too long to show; the rest is left out."),
+    CAPTION("卡片内容过长，其余部分已省略。"),
+};
+
+static const str locales[LOCALES] = {STR("en"), STR("zh-CN")};
+static const str themes[] = {STR("default"), STR("light"), STR("dark")};
+
+struct card {
+    struct out out;
+    struct out scratch; /* values as text */
+    const struct hints *hints;
+    unsigned locale;
+    bool second; /* the card is known to be too long */
+    bool cut;    /* nothing more is added */
+    unsigned nodes, nodes_max, depth, buttons;
+    bool primary; /* the card has its primary button */
+};
+
+/* ---- nodes ---- */
+
+struct place {
+    size_t len;
+    unsigned nodes, buttons;
+    bool primary;
+};
+
+static void go_back(struct card *c, const struct place *at)
+{
+    out_back(&c->out, at->len);
+    c->nodes = at->nodes;
+    c->buttons = at->buttons;
+    c->primary = at->primary;
+}
+
+/* False, and nothing done, if the card is full. */
+static bool begin(struct card *c, struct place *ret_at)
+{
+    assert(c->depth < UI_SCHEMA_DEPTH_MAX);
+    if (c->nodes == c->nodes_max) c->cut = true;
+    if (c->cut) return false;
+    *ret_at = (struct place){c->out.len, c->nodes, c->buttons, c->primary};
+    c->nodes++;
+    if (out_last(&c->out) == '}') out_char(&c->out, ',');
+    return true;
+}
+
+/* False, and gone, if it did not fit. */
+static bool end(struct card *c, const struct place *at)
+{
+    if (!c->out.over) return true;
+    go_back(c, at);
+    c->cut = true;
+    return false;
+}
+
+struct stack {
+    bool horizontal;
+    str appearance;
+    unsigned status;
+    str align;
+    bool wrap;
+};
+
+static const str closing = STR("]}");
+
+/* Its children follow, then close_stack. False if it does not fit. */
+static bool opened(struct card *c, const struct place *at)
+{
+    struct out *out = &c->out;
+    out->limit -= closing.len;
+    if (out->len > out->limit) out->over = true;
+    if (end(c, at)) {
+        c->depth++;
+        return true;
+    }
+    out->limit += closing.len;
+    return false;
+}
+
+static bool open_stack(struct card *c, const struct stack *stack, struct place *ret_at)
+{
+    if (!begin(c, ret_at)) return false;
+    struct out *out = &c->out;
+    out_raw(out, STR("{\"type\":\"stack\",\"direction\":"));
+    out_raw(out, stack->horizontal ? STR("\"horizontal\"") : STR("\"vertical\""));
+    out_member(out, STR("appearance"), stack->appearance);
+    if (stack->status) out_member(out, STR("status"), words_at(&words_status, stack->status));
+    if (stack->align.len) out_member(out, STR("align"), stack->align);
+    if (stack->wrap) out_raw(out, STR(",\"wrap\":true"));
+    out_raw(out, STR(",\"children\":["));
+    return opened(c, ret_at);
+}
+
+static bool open_grid(struct card *c, struct place *ret_at)
+{
+    if (!begin(c, ret_at)) return false;
+    out_raw(&c->out,
+            STR("{\"type\":\"grid\",\"columns\":2,\"appearance\":\"plain\",\"children\":["));
+    return opened(c, ret_at);
+}
+
+static void close_stack(struct card *c, const struct place *at)
+{
+    c->depth--;
+    c->out.limit += closing.len;
+    if (out_last(&c->out) == '[')
+        go_back(c, at);
+    else
+        out_raw(&c->out, closing);
+}
+
+/* The beginning of a text that does not fit, with an ellipsis. */
+static void put_beginning(struct card *c, str text, str tail)
+{
+    static const str ellipsis = STR("…\"");
+    struct out *out = &c->out;
+    size_t room = out->limit - out->len, need = 1 + ellipsis.len + tail.len;
+    size_t fitting = room > need ? out_fitting(text, room - need) : 0;
+    out_char(out, '"');
+    out_escaped(out, (str){text.p, fitting});
+    out_raw(out, ellipsis);
+    out_raw(out, tail);
+    if (!fitting) out->over = true;
+    c->cut = true;
+}
+
+/* A string and what ends its node; in the second writing it is cut where the room ends. */
+static void put_string(struct card *c, str text, str tail)
+{
+    struct out *out = &c->out;
+    size_t start = out->len;
+    bool before = out->over;
+    out_string(out, text);
+    out_raw(out, tail);
+    if (!out->over || before || !c->second) return;
+    out_back(out, start);
+    put_beginning(c, text, tail);
+}
+
+static void put_text(struct card *c, str text, str tail)
+{
+    struct place at;
+    if (!text.len || !begin(c, &at)) return;
+    out_raw(&c->out, STR("{\"type\":\"text\",\"content\":"));
+    put_string(c, text, tail);
+    end(c, &at);
+}
+
+#define TEXT(format, role) STR(",\"format\":\"" format "\",\"role\":\"" role "\"}")
+
+static void put_body(struct card *c, const struct hint_part *part)
+{
+    if (part->code)
+        put_text(c, part->body, TEXT("plain", "code"));
+    else if (part->body_format == FORMAT_MARKDOWN)
+        put_text(c, part->body, TEXT("markdown", "body"));
+    else
+        put_text(c, part->body, TEXT("plain", "body"));
+}
+
+static void put_icon_members(struct out *out, const struct hint_icon *icon)
+{
+    if (icon->size) out_member(out, STR("size"), words_at(&words_size, icon->size));
+    if (icon->status) out_member(out, STR("status"), words_at(&words_status, icon->status));
+    out_char(out, '}');
+}
+
+static void put_icon(struct card *c, const struct hint_icon *icon)
+{
+    struct place at;
+    if (!icon->name.len || !begin(c, &at)) return;
+    out_raw(&c->out, STR("{\"type\":\"icon\",\"name\":"));
+    out_string(&c->out, icon->name);
+    put_icon_members(&c->out, icon);
+    end(c, &at);
+}
+
+static void put_badge(struct card *c, str label, unsigned status)
+{
+    struct place at;
+    if (!label.len || !begin(c, &at)) return;
+    out_raw(&c->out, STR("{\"type\":\"badge\",\"label\":"));
+    out_string(&c->out, label);
+    if (status) out_member(&c->out, STR("status"), words_at(&words_status, status));
+    out_char(&c->out, '}');
+    end(c, &at);
+}
+
+static void put_divider(struct card *c)
+{
+    struct place at;
+    if (!begin(c, &at)) return;
+    out_raw(&c->out, STR("{\"type\":\"divider\"}"));
+    end(c, &at);
+}
+
+/* ---- key and value ---- */
+
+static void put_value(struct card *c, const struct json *value, str tail)
+{
+    if (value->type == JSON_STRING) {
+        put_string(c, text_trim(value->text), tail);
+    } else if (value->type == JSON_OBJECT || value->type == JSON_ARRAY) {
+        struct out *text = &c->scratch;
+        out_clear(text);
+        out_json(text, value);
+        if (!text->over)
+            put_string(c, out_str(text), tail);
+        else if (c->second && !c->out.over)
+            put_beginning(c, out_str(text), tail);
+        else
+            c->out.over = true;
+    } else {
+        out_raw(&c->out, value->raw);
+        out_raw(&c->out, tail);
+    }
+}
+
+static void put_kv_item(struct card *c, const struct hint_kv *kv)
+{
+    struct out *out = &c->out;
+    out_raw(out, out_last(out) == '}' ? STR(",{\"key\":") : STR("{\"key\":"));
+    out_string(out, kv->key);
+    if (kv->label.len) out_member(out, STR("label"), kv->label);
+    out_raw(out, STR(",\"value\":"));
+    put_value(c, kv->value, kv->copyable ? STR(",\"copyable\":true}") : STR("}"));
+}
+
+enum { KV_COLUMNS_FROM = 4 }; /* items from which on two columns read better than one */
+
+static void put_kv(struct card *c, const struct hint_list *items)
+{
+    struct place at;
+    if (!items->count || !begin(c, &at)) return;
+    struct out *out = &c->out;
+    bool columns = items->count >= KV_COLUMNS_FROM && c->hints->intent != INTENT_FORM;
+    str tail = columns ? STR("],\"columns\":2}") : closing;
+    out->limit -= tail.len;
+    out_raw(out, STR("{\"type\":\"kv\",\"items\":["));
+    const struct hint_kv *kv = items->items;
+    for (size_t i = 0; i < items->count && !c->cut && !out->over; i++) {
+        size_t before = out->len;
+        put_kv_item(c, &kv[i]);
+        if (!out->over || i == 0) continue;
+        out_back(out, before);
+        c->cut = true;
+    }
+    out->limit += tail.len;
+    out_raw(out, tail);
+    end(c, &at);
+}
+
+/* ---- actions ---- */
+
+static void put_act(struct out *out, const struct hint_act *act)
+{
+    out_raw(out, STR(",\"action\":{\"type\":"));
+    out_string(out, hint_act_name(act->kind));
+    const struct shape *shape = hint_act_shape(act->kind);
+    for (size_t i = 0; i < shape->count; i++) {
+        const struct field *field = &shape->fields[i];
+        const void *from = (const char *)act + field->offset;
+        if (field->type == FIELD_OBJECT) {
+            const struct json *json = *(const struct json *const *)from;
+            if (!json) continue;
+            out_raw(out, STR(",\""));
+            out_raw(out, field->name);
+            out_raw(out, STR("\":"));
+            out_json(out, json);
+        } else if (field->type == FIELD_WORD) {
+            unsigned value = *(const unsigned *)from;
+            if (value) out_member(out, field->name, words_at(field->words, value));
+        } else {
+            const str *text = from;
+            if (field->required || text->len) out_member(out, field->name, *text);
+        }
+    }
+    out_char(out, '}');
+}
+
+/* One button of a card may be primary: the first that asks, in a form the first of its own. */
+static unsigned pick_style(struct card *c, const struct hint_action *action, bool leads)
+{
+    if (leads) return STYLE_PRIMARY;
+    if (action->style != STYLE_PRIMARY) return action->style ? action->style : STYLE_SECONDARY;
+    if (c->primary) return STYLE_SECONDARY;
+    c->primary = true;
+    return STYLE_PRIMARY;
+}
+
+static void put_button(struct card *c, const struct hint_action *action, bool leads)
+{
+    struct place at;
+    if (!begin(c, &at)) return;
+    struct out *out = &c->out;
+    out_raw(out, STR("{\"type\":\"button\",\"id\":\"a"));
+    out_u64(out, c->buttons++);
+    out_char(out, '"');
+    out_member(out, STR("label"), action->label);
+    out_member(out, STR("style"), words_at(&words_style, pick_style(c, action, leads)));
+    if (action->disabled) out_raw(out, STR(",\"disabled\":true"));
+    if (action->icon.name.len) {
+        out_raw(out, STR(",\"icon\":{\"name\":"));
+        out_string(out, action->icon.name);
+        put_icon_members(out, &action->icon);
+    }
+    put_act(out, &action->act);
+    out_char(out, '}');
+    end(c, &at);
+}
+
+static void put_actions(struct card *c, const struct hint_list *actions, bool form)
+{
+    static const struct stack row = {.horizontal = true, .appearance = STR("plain"), .wrap = true};
+    struct place at;
+    if (!actions->count || !open_stack(c, &row, &at)) return;
+    const struct hint_action *action = actions->items;
+    for (size_t i = 0; i < actions->count && !c->cut; i++)
+        put_button(c, &action[i], form && i == 0);
+    close_stack(c, &at);
+}
+
+/* ---- lists ---- */
+
+static size_t column_parts(const struct hint_item *item)
+{
+    return (item->title.len > 0) + (item->subtitle.len > 0) + (item->description.len > 0) +
+           (item->items.count > 0) + (item->actions.count > 0);
+}
+
+static void put_column(struct card *c, const struct hint_item *item)
+{
+    static const struct stack column = {.appearance = STR("plain")};
+    struct place at;
+    bool alone = column_parts(item) < 2; /* one part needs no stack around it */
+    if (!alone && !open_stack(c, &column, &at)) return;
+    put_text(c, item->title, TEXT("plain", "title"));
+    put_text(c, item->subtitle, TEXT("plain", "subtitle"));
+    put_text(c, item->description, TEXT("plain", "caption"));
+    put_kv(c, &item->items);
+    put_actions(c, &item->actions, false);
+    if (!alone) close_stack(c, &at);
+}
+
+static void put_row(struct card *c, const struct hint_item *item)
+{
+    static const struct stack row = {
+        .horizontal = true, .appearance = STR("plain"), .align = STR("start")};
+    struct place at;
+    if (!open_stack(c, &row, &at)) return;
+    put_icon(c, &item->icon);
+    put_column(c, item);
+    put_badge(c, item->badge.label, item->badge.status);
+    close_stack(c, &at);
+}
+
+static void put_list(struct card *c, const struct hint_list *items)
+{
+    static const struct stack column = {.appearance = STR("plain")};
+    struct place at;
+    if (!items->count || !open_stack(c, &column, &at)) return;
+    const struct hint_item *item = items->items;
+    for (size_t i = 0; i < items->count && !c->cut; i++) {
+        struct place before = {c->out.len, c->nodes, c->buttons, c->primary};
+        if (i) put_divider(c);
+        size_t len = c->out.len;
+        put_row(c, &item[i]);
+        if (c->out.len == len) go_back(c, &before); /* no divider behind the last */
+    }
+    close_stack(c, &at);
+}
+
+/* ---- parts ---- */
+
+static void put_header(struct card *c, const struct hint_part *part, bool root)
+{
+    static const struct stack row = {
+        .horizontal = true, .appearance = STR("plain"), .align = STR("center")};
+    bool always = root && c->hints->intent == INTENT_STATUS;
+    bool badge = always || part->status > STATUS_INFO;
+    struct hint_icon icon = part->icon;
+    if (always && !icon.name.len)
+        icon = (struct hint_icon){.name = statuses[part->status].icon, .status = part->status};
+    struct place at;
+    if (!open_stack(c, &row, &at)) return;
+    put_icon(c, &icon);
+    put_text(c, part->title, TEXT("plain", "title"));
+    if (badge) put_badge(c, statuses[part->status].label[c->locale], part->status);
+    close_stack(c, &at);
+}
+
+static void put_section(struct card *c, const struct hint_part *section)
+{
+    struct stack stack = {.appearance = STR("section"), .status = section->status};
+    struct place at;
+    if (!open_stack(c, &stack, &at)) return;
+    put_header(c, section, false);
+    put_text(c, section->description, TEXT("plain", "subtitle"));
+    put_body(c, section);
+    put_kv(c, &section->items);
+    put_list(c, &section->list_items);
+    put_actions(c, &section->actions, false);
+    close_stack(c, &at);
+}
+
+/* Data side by side: every section has items, and nothing that needs the width. */
+static bool is_grid(const struct hints *hints)
+{
+    const struct hint_part *section = hints->card.sections.items;
+    if (hints->intent != INTENT_DATA) return false;
+    for (size_t i = 0; i < hints->card.sections.count; i++) {
+        const struct hint_part *s = &section[i];
+        if (!s->items.count || s->body.len || s->list_items.count || s->actions.count) return false;
+    }
+    return true;
+}
+
+static void put_sections(struct card *c)
+{
+    const struct hint_list *sections = &c->hints->card.sections;
+    const struct hint_part *section = sections->items;
+    struct place at;
+    bool grid = is_grid(c->hints);
+    if (!sections->count || (grid && !open_grid(c, &at))) return;
+    for (size_t i = 0; i < sections->count && !c->cut; i++) put_section(c, &section[i]);
+    if (grid) close_stack(c, &at);
+}
+
+static void put_card(struct card *c)
+{
+    const struct hint_part *part = &c->hints->card;
+    bool form = c->hints->intent == INTENT_FORM && part->actions.count;
+    c->primary = form; /* its own first button, wherever others stand */
+    put_header(c, part, true);
+    put_text(c, part->description, TEXT("plain", "caption"));
+    put_body(c, part);
+    put_kv(c, &part->items);
+    put_list(c, &part->list_items);
+    put_sections(c);
+    put_actions(c, &part->actions, form);
+}
+
+/* ---- the document ---- */
+
+static void put_meta(struct out *out, const struct ui_context *context)
+{
+    const struct {
+        str key, id;
+    } ids[] = {
+        {STR("requestId"), context->request_id},
+        {STR("toolId"), context->tool_id},
+        {STR("traceId"), context->trace_id},
+        {STR("userId"), context->user_id},
+    };
+    bool first = true;
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        assert(ids[i].id.len <= UI_ID_BYTES_MAX);
+        if (!ids[i].id.len) continue;
+        out_raw(out, first ? STR(",\"meta\":{\"") : STR(",\""));
+        out_raw(out, ids[i].key);
+        out_raw(out, STR("\":"));
+        out_string(out, ids[i].id);
+        first = false;
+    }
+    if (!first) out_char(out, '}');
+}
+
+static bool is_plain(const struct hints *hints)
+{
+    const struct hint_part *card = &hints->card;
+    return hints->intent == INTENT_MESSAGE && !card->items.count && !card->list_items.count &&
+           !card->sections.count && !card->actions.count;
+}
+
+static void put_caption(struct card *c)
+{
+    struct place at;
+    c->nodes_max++;
+    c->cut = false;
+    bool there = begin(c, &at);
+    out_raw(&c->out, cut_captions[c->locale]);
+    assert(there && !c->out.over); /* room was kept */
+}
+
+/* False if it does not fit; the second time it always does. */
+static bool put_document(struct card *c, const struct ui_context *context)
+{
+    struct out *out = &c->out;
+    size_t kept = c->second ? cut_captions[c->locale].len + 1 : 0;
+    c->nodes = c->buttons = 0;
+    c->cut = false;
+    c->nodes_max = UI_SCHEMA_NODES_MAX - (c->second ? 1 : 0);
+    out_clear(out);
+    out->limit = UI_SCHEMA_BYTES_MAX - kept - 1; /* the last bracket */
+    out_raw(out, STR("{\"version\":\"2.0\""));
+    out_member(out, STR("locale"), locales[c->locale]);
+    out_member(out, STR("status"), words_at(&words_status, c->hints->card.status));
+    out_member(out, STR("theme"), themes[context->theme]);
+    put_meta(out, context);
+    out_raw(out, STR(",\"root\":"));
+
+    struct stack root = {.appearance = is_plain(c->hints) ? STR("plain") : STR("card")};
+    struct place at;
+    bool there = open_stack(c, &root, &at);
+    assert(there); /* the head has a hundredth of the room */
+    put_card(c);
+    if (c->cut && !c->second) return false;
+    out->limit += kept;
+    if (c->cut) put_caption(c);
+    close_stack(c, &at);
+    out->limit++;
+    out_char(out, '}');
+    return true;
+}
+
+enum err ui_compile(struct arena *arena, const struct json *hints, const struct ui_context *context,
+                    str *ret_schema, struct fault *reterr)
+{
+    struct hints read;
+    enum err e = hints_read(arena, hints, &read, reterr);
+    if (e) return e;
+    struct card card = {.hints = &read};
+    card.locale = str_eq(ui_locale(context->locale), locales[CHINESE]) ? CHINESE : ENGLISH;
+    out_init(&card.out, arena, hints->raw.len * 2, UI_SCHEMA_BYTES_MAX);
+    out_init(&card.scratch, arena, 0, UI_SCHEMA_BYTES_MAX);
+    if (!put_document(&card, context)) {
+        card.second = true;
+        card.depth = 0;
+        bool fits = put_document(&card, context);
+        assert(fits);
+    }
+    assert(!card.out.over && card.out.len <= UI_SCHEMA_BYTES_MAX);
+    *ret_schema = out_str(&card.out);
+    return OK;
+}
+
+/* ---- languages ---- */
+
+str ui_locale(str tag)
+{
+    bool zh = tag.len >= 2 && str_eq_nocase((str){tag.p, 2}, STR("zh"));
+    bool whole = tag.len == 2 || (tag.len > 2 && (tag.p[2] == '-' || tag.p[2] == '_'));
+    return locales[zh && whole ? CHINESE : ENGLISH];
+}
+
+/* "0.8" as 800; what is no weight counts as 0. */
+static unsigned weight(str text)
+{
+    if (!text.len || (text.p[0] != '0' && text.p[0] != '1')) return 0;
+    unsigned value = (unsigned)(text.p[0] - '0') * 1000, unit = 100;
+    for (size_t i = 2; i < text.len && i < 5; i++, unit /= 10) {
+        if (text.p[i] < '0' || text.p[i] > '9') return 0;
+        value += (unsigned)(text.p[i] - '0') * unit;
+    }
+    return value > 1000 ? 1000 : value;
+}
+
+str ui_locale_accepted(str field)
+{
+    str best = STR_EMPTY;
+    unsigned most = 0;
+    while (field.p && field.len) {
+        str parameters = str_split(&field, ',');
+        str tag = str_trim(str_split(&parameters, ';'));
+        str q = parameters.p ? str_trim(parameters) : STR("q=1");
+        unsigned wanted = str_starts(q, STR("q=")) ? weight(str_trim(str_drop(q, 2))) : 0;
+        if (!tag.len || wanted <= most) continue;
+        most = wanted;
+        best = tag;
+    }
+    return ui_locale(best);
+}

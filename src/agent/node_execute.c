@@ -155,6 +155,12 @@ void on_start(struct step *step)
 
 /* ---- end ---- */
 
+/* Behind what the model has to know beside the result: that a person changed the call. */
+static str with_note(struct step *step, str note, str text)
+{
+    return note.len ? arena_printf(step->arena, "%.*s\n%.*s", STR_ARG(note), STR_ARG(text)) : text;
+}
+
 void on_result(struct step *step)
 {
     struct work_call *work = find_call(step, step->input->call_id);
@@ -165,7 +171,7 @@ void on_result(struct step *step)
     call->state = end->failed ? CALL_FAILED : CALL_DONE;
     call->error = end->error;
     call->content = end->content;
-    call->model_text = end->model_text;
+    call->model_text = with_note(step, call->model_text, end->model_text);
     call->result = end->result;
     call->spool = end->spool;
     call->result_bytes = end->result_bytes;

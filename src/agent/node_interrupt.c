@@ -444,6 +444,7 @@ static void settle_confirm(struct step *step, struct work_call *work,
     case DECISION_EDIT:
         if (!approves(step, work, interaction, r)) break;
         call->args = r->args;
+        call->model_text = say(step, TEXT_EDITED, r->args); /* its result is told behind this */
         call->binding = binding_of(step, call);
         call->state = CALL_APPROVED;
         break;

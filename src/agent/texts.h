@@ -33,6 +33,7 @@
     X(TEXT_PLAN_FIRST, "Submit a plan first", "请先提交计划")                                     \
     X(TEXT_PLAN_APPROVED, "The user approved the plan", "用户批准了计划")                         \
     X(TEXT_PLAN_EDITED, "The user changed the plan. It is now: %s", "用户修改了计划，现在是：%s") \
+    X(TEXT_EDITED, "The user changed the arguments to: %s", "用户把参数改成了：%s")               \
     X(TEXT_BAD_ARGS, "The call was not run: %s. Correct it and call again",                       \
       "调用未执行：%s。请更正后重新调用")                                                         \
     X(TEXT_HAPPENED, "The user confirms that it happened; its result is not known",               \

@@ -83,6 +83,8 @@ static const struct command commands[] = {
      {"make an empty data folder into what a backup holds", "把备份恢复到一个空的数据目录"}},
     {"check", NULL, FLAGS(check_flags), check_main, true,
      {"print the effective configuration and test what it names", "显示生效的配置，并检查其中的各项"}},
+    {"compile-ui", "[FILE]", NULL, 0, compile_ui_main, false,
+     {"print the card that UiHints become; FILE or standard input", "显示 UiHints 编译成的卡片；读取文件或标准输入"}},
     {"version", NULL, NULL, 0, version_main, false,
      {"print the version", "显示版本"}},
     {"help", "[COMMAND]", FLAGS(help_flags), help_main, false,

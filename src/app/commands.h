@@ -34,5 +34,6 @@ command_fn key_revoke_main;
 command_fn backup_main;
 command_fn restore_main;
 command_fn check_main;
+command_fn compile_ui_main;
 
 #endif

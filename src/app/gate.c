@@ -177,7 +177,7 @@ static enum err check_type(const struct exchange *x, struct fault *reterr)
     if (http_head_get(head, STR("Content-Encoding")).len)
         return fault(reterr, ERR_UNSUPPORTED_TYPE, "compressed bodies are not taken");
     bool body = head->chunked || head->length;
-    if (!x->route->body || !body || has_json(head)) return OK;
+    if (!x->route->body || !body || x->route->any_type || has_json(head)) return OK;
     return fault(reterr, ERR_UNSUPPORTED_TYPE, "send the body with Content-Type: application/json");
 }
 

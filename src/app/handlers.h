@@ -40,6 +40,9 @@ void handle_interaction_answer(struct exchange *x);
 void handle_interaction_cancel(struct exchange *x);
 void handle_run_answer(struct exchange *x);
 
+/* handle_ui.c */
+void handle_compile_ui_hints(struct exchange *x);
+
 /* handle_grants.c */
 void handle_grants_list(struct exchange *x);
 void handle_grant_delete(struct exchange *x);

@@ -164,6 +164,23 @@ static const struct schema {
      "\"confirmPolicy\":{\"type\":[\"object\",\"null\"],\"maxProperties\":100,"
      "\"additionalProperties\":{\"enum\":[\"allow\",\"confirm\",\"deny\"]}},"
      "\"locale\":{\"enum\":[\"zh-CN\",\"en\",null]}}}"},
+    /* docs/schema has both in full. */
+    {"UiHints", "application/json",
+     "{\"type\":\"object\",\"required\":[\"version\",\"intent\",\"status\"],\"properties\":{"
+     "\"version\":{\"const\":\"2.1\"},"
+     "\"intent\":{\"enum\":[\"message\",\"data\",\"list\",\"status\",\"form\",\"mixed\"]},"
+     "\"status\":{\"enum\":[\"info\",\"success\",\"warning\",\"error\",\"pending\"]},"
+     "\"title\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"},"
+     "\"body\":{\"type\":\"string\"},\"bodyFormat\":{\"enum\":[\"plain\",\"markdown\"]},"
+     "\"items\":{\"type\":\"array\"},\"listItems\":{\"type\":\"array\"},"
+     "\"sections\":{\"type\":\"array\"},\"actions\":{\"type\":\"array\"},"
+     "\"icon\":{\"type\":[\"string\",\"object\"]},\"meta\":{\"type\":\"object\"}}}"},
+    {"UiSchema", "application/json",
+     "{\"type\":\"object\",\"required\":[\"version\",\"locale\",\"status\",\"theme\",\"root\"],"
+     "\"properties\":{\"version\":{\"const\":\"2.0\"},\"locale\":{\"type\":\"string\"},"
+     "\"status\":{\"enum\":[\"info\",\"success\",\"warning\",\"error\",\"pending\"]},"
+     "\"theme\":{\"enum\":[\"default\",\"light\",\"dark\"]},"
+     "\"meta\":{\"type\":\"object\"},\"root\":{\"type\":\"object\",\"required\":[\"type\"]}}}"},
     {"Ticket", "application/json",
      "{\"type\":\"object\",\"required\":[\"ticket\",\"expiresAt\"],"
      "\"properties\":{\"ticket\":{\"type\":\"string\"},"

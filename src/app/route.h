@@ -37,6 +37,7 @@ struct route {
     const char *summary; /* one line */
     const char *body;    /* schema of the JSON body; NULL: none is read */
     bool body_optional;  /* an empty one is fine */
+    bool any_type;       /* whatever its Content-Type says; only for what has no effect */
     struct route_answer answers[ROUTE_ANSWERS_MAX];
 };
 

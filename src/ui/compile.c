@@ -29,13 +29,12 @@
 
 #include "base/limits.h"
 #include "ui/hints.h"
+#include "ui/locale.h"
 #include "ui/out.h"
 #include "ui/text.h"
 
-enum { ENGLISH, CHINESE, LOCALES };
-
 static const struct {
-    str label[LOCALES];
+    str label[UI_LOCALES];
     str icon; /* for intent status, when none is given */
 } statuses[] = {
     [STATUS_INFO] = {{STR("Info"), STR("提示")}, STR("info")},
@@ -47,19 +46,18 @@ static const struct {
 
 #define CAPTION(text) \
     STR("{\"type\":\"text\",\"content\":\"" text "\",\"format\":\"plain\",\"role\":\"caption\"}")
-static const str cut_captions[LOCALES] = {
+static const str cut_captions[UI_LOCALES] = {
     CAPTION("This card is too long to show; the rest is left out."),
     CAPTION("卡片内容过长，其余部分已省略。"),
 };
 
-static const str locales[LOCALES] = {STR("en"), STR("zh-CN")};
 static const str themes[] = {STR("default"), STR("light"), STR("dark")};
 
 struct card {
     struct out out;
     struct out scratch; /* values as text */
     const struct hints *hints;
-    unsigned locale;
+    enum ui_locale locale;
     bool second; /* the card is known to be too long */
     bool cut;    /* nothing more is added */
     unsigned nodes, nodes_max, depth, buttons;
@@ -249,7 +247,7 @@ static void put_divider(struct card *c)
 static void put_value(struct card *c, const struct json *value, str tail)
 {
     if (value->type == JSON_STRING) {
-        put_string(c, text_trim(value->text), tail);
+        put_string(c, ui_trim(value->text), tail);
     } else if (value->type == JSON_OBJECT || value->type == JSON_ARRAY) {
         struct out *text = &c->scratch;
         out_clear(text);
@@ -543,7 +541,7 @@ static bool put_document(struct card *c, const struct ui_context *context)
     out_clear(out);
     out->limit = UI_SCHEMA_BYTES_MAX - kept - 1; /* the last bracket */
     out_raw(out, STR("{\"version\":\"2.0\""));
-    out_member(out, STR("locale"), locales[c->locale]);
+    out_member(out, STR("locale"), ui_locale_name(c->locale));
     out_member(out, STR("status"), words_at(&words_status, c->hints->card.status));
     out_member(out, STR("theme"), themes[context->theme]);
     put_meta(out, context);
@@ -569,8 +567,7 @@ enum err ui_compile(struct arena *arena, const struct json *hints, const struct 
     struct hints read;
     enum err e = hints_read(arena, hints, &read, reterr);
     if (e) return e;
-    struct card card = {.hints = &read};
-    card.locale = str_eq(ui_locale(context->locale), locales[CHINESE]) ? CHINESE : ENGLISH;
+    struct card card = {.hints = &read, .locale = ui_locale_of(context->locale)};
     out_init(&card.out, arena, hints->raw.len * 2, UI_SCHEMA_BYTES_MAX);
     out_init(&card.scratch, arena, 0, UI_SCHEMA_BYTES_MAX);
     if (!put_document(&card, context)) {
@@ -582,41 +579,4 @@ enum err ui_compile(struct arena *arena, const struct json *hints, const struct 
     assert(!card.out.over && card.out.len <= UI_SCHEMA_BYTES_MAX);
     *ret_schema = out_str(&card.out);
     return OK;
-}
-
-/* ---- languages ---- */
-
-str ui_locale(str tag)
-{
-    bool zh = tag.len >= 2 && str_eq_nocase((str){tag.p, 2}, STR("zh"));
-    bool whole = tag.len == 2 || (tag.len > 2 && (tag.p[2] == '-' || tag.p[2] == '_'));
-    return locales[zh && whole ? CHINESE : ENGLISH];
-}
-
-/* "0.8" as 800; what is no weight counts as 0. */
-static unsigned weight(str text)
-{
-    if (!text.len || (text.p[0] != '0' && text.p[0] != '1')) return 0;
-    unsigned value = (unsigned)(text.p[0] - '0') * 1000, unit = 100;
-    for (size_t i = 2; i < text.len && i < 5; i++, unit /= 10) {
-        if (text.p[i] < '0' || text.p[i] > '9') return 0;
-        value += (unsigned)(text.p[i] - '0') * unit;
-    }
-    return value > 1000 ? 1000 : value;
-}
-
-str ui_locale_accepted(str field)
-{
-    str best = STR_EMPTY;
-    unsigned most = 0;
-    while (field.p && field.len) {
-        str parameters = str_split(&field, ',');
-        str tag = str_trim(str_split(&parameters, ';'));
-        str q = parameters.p ? str_trim(parameters) : STR("q=1");
-        unsigned wanted = str_starts(q, STR("q=")) ? weight(str_trim(str_drop(q, 2))) : 0;
-        if (!tag.len || wanted <= most) continue;
-        most = wanted;
-        best = tag;
-    }
-    return ui_locale(best);
 }

@@ -24,10 +24,4 @@ struct ui_context {
 enum err ui_compile(struct arena *arena, const struct json *hints, const struct ui_context *context,
                     str *ret_schema, struct fault *reterr) MUST_USE;
 
-/* zh-CN or en, for a language tag or a name as LANG has it. */
-str ui_locale(str tag);
-
-/* The same for an Accept-Language field: the tag that is wanted most, the first of equals. */
-str ui_locale_accepted(str field);
-
 #endif

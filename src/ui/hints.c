@@ -185,7 +185,7 @@ static bool kv_settle(void *at)
     struct hint_kv *kv_at = at;
     if (!kv_at->key.len && !kv_at->label.len) return false;
     if (kv_at->value->type == JSON_NULL) return false;
-    return kv_at->value->type != JSON_STRING || text_trim(kv_at->value->text).len;
+    return kv_at->value->type != JSON_STRING || ui_trim(kv_at->value->text).len;
 }
 
 /* A button that nobody can read is no button. */
@@ -205,7 +205,7 @@ static bool item_settle(void *at)
 static bool part_settle(void *at)
 {
     struct hint_part *p = at;
-    if (p->body_format == FORMAT_MARKDOWN) p->code = text_fence(p->body, &p->body);
+    if (p->body_format == FORMAT_MARKDOWN) p->code = ui_fence(p->body, &p->body);
     return p->title.len || p->description.len || p->body.len || p->icon.name.len ||
            p->status > STATUS_INFO || p->items.count || p->list_items.count || p->sections.count ||
            p->actions.count;
@@ -291,7 +291,7 @@ static enum err read_text(struct reader *r, enum field_type type, const struct j
                           const struct frame *at, str *ret_text)
 {
     if (json->type != JSON_STRING) return wrong_type(r, at, json, "text");
-    str text = type == FIELD_EXACT ? json->text : text_trim(json->text);
+    str text = type == FIELD_EXACT ? json->text : ui_trim(json->text);
     if (type == FIELD_NAME && !text.len) return refuse(r, at, "must not be empty");
     if (type == FIELD_PATH && !link_is_path(text))
         return refuse(r, at, "must be a path on this server, such as /orders/7");
@@ -347,7 +347,7 @@ static enum err read_icon(struct reader *r, const struct json *json, const struc
                           struct hint_icon *into)
 {
     if (json->type == JSON_STRING) {
-        into->name = text_trim(json->text);
+        into->name = ui_trim(json->text);
         return OK;
     }
     if (json->type != JSON_OBJECT) return wrong_type(r, at, json, "a name or an object");

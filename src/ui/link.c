@@ -11,8 +11,8 @@
 static bool is_clean(str text)
 {
     while (text.len) {
-        uint32_t code = text_next(&text);
-        if (code <= 0x20 || code == '\\' || text_is_hidden(code)) return false;
+        uint32_t code = ui_next_char(&text);
+        if (code <= 0x20 || code == '\\' || ui_is_hidden(code)) return false;
     }
     return true;
 }
@@ -43,7 +43,8 @@ bool link_is_safe(str text)
         str rest = str_drop(text, scheme.len);
         if (!str_starts(rest, schemes[i].next)) return false;
         rest = str_drop(rest, schemes[i].next.len);
-        return rest.len && rest.p[0] != '/' && rest.p[0] != '?' && rest.p[0] != '#';
+        if (!rest.len || rest.p[0] == '/') return false;
+        return !schemes[i].next.len || (rest.p[0] != '?' && rest.p[0] != '#');
     }
     return false;
 }

@@ -48,7 +48,7 @@ static bool in_ranges(const struct range *ranges, size_t count, uint32_t code)
 
 #define IN(table, code) in_ranges(table, COUNT(table), code)
 
-uint32_t text_next(str *rest)
+uint32_t ui_next_char(str *rest)
 {
     const unsigned char *p = (const unsigned char *)rest->p;
     size_t len = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
@@ -59,12 +59,12 @@ uint32_t text_next(str *rest)
     return code;
 }
 
-bool text_is_space(uint32_t code)
+bool ui_is_space(uint32_t code)
 {
     return IN(spaces, code);
 }
 
-bool text_is_hidden(uint32_t code)
+bool ui_is_hidden(uint32_t code)
 {
     return IN(hidden, code) || IN(spaces, code);
 }
@@ -79,7 +79,7 @@ static str trim_front(str text)
 {
     while (text.len && !is_plain(text.p[0])) {
         str rest = text;
-        if (!text_is_space(text_next(&rest))) break;
+        if (!ui_is_space(ui_next_char(&rest))) break;
         text = rest;
     }
     return text;
@@ -91,7 +91,7 @@ static str trim_back(str text)
         size_t at = text.len - 1;
         while (((unsigned char)text.p[at] & 0xc0) == 0x80) at--;
         str last = {text.p + at, text.len - at};
-        if (!text_is_space(text_next(&last))) break;
+        if (!ui_is_space(ui_next_char(&last))) break;
         text.len = at;
     }
     return text;
@@ -100,11 +100,11 @@ static str trim_back(str text)
 static bool is_seen(str text)
 {
     while (text.len)
-        if (is_plain(text.p[0]) || !text_is_hidden(text_next(&text))) return true;
+        if (is_plain(text.p[0]) || !ui_is_hidden(ui_next_char(&text))) return true;
     return false;
 }
 
-str text_trim(str text)
+str ui_trim(str text)
 {
     text = trim_back(trim_front(text));
     return is_seen(text) ? text : STR_EMPTY;
@@ -119,7 +119,7 @@ static size_t fence_len(str line, char mark)
 }
 
 /* The fence must be closed by the last line, and by no line before it. */
-bool text_fence(str text, str *ret_code)
+bool ui_fence(str text, str *ret_code)
 {
     str rest = text;
     str first = str_split(&rest, '\n');
@@ -148,7 +148,7 @@ static size_t step_back(const char *text, size_t len, uint32_t next)
         size_t at = len - 1;
         while (at && ((unsigned char)text[at] & 0xc0) == 0x80) at--;
         str last = {text + at, len - at};
-        uint32_t code = text_next(&last);
+        uint32_t code = ui_next_char(&last);
         if (!IN(joined, next) && code != 0x200d) break;
         len = at;
         next = code;
@@ -158,7 +158,7 @@ static size_t step_back(const char *text, size_t len, uint32_t next)
 
 static const str ellipsis = STR("\xe2\x80\xa6");
 
-str text_line(struct arena *arena, str text, size_t chars_max)
+str ui_line(struct arena *arena, str text, size_t chars_max)
 {
     size_t bytes_max = text.len < chars_max * 4 ? text.len : chars_max * 4;
     char *line = arena_alloc(arena, bytes_max + ellipsis.len);
@@ -167,12 +167,12 @@ str text_line(struct arena *arena, str text, size_t chars_max)
     bool space = false;
     while (text.len) {
         str rest = text;
-        uint32_t code = text_next(&rest);
+        uint32_t code = ui_next_char(&rest);
         size_t bytes = text.len - rest.len;
         const char *from = text.p;
         text = rest;
         if (IN(turning, code)) continue;
-        if (text_is_space(code) || code < 0x20 || (code >= 0x7f && code < 0xa0)) {
+        if (ui_is_space(code) || code < 0x20 || (code >= 0x7f && code < 0xa0)) {
             space = len > 0;
             continue;
         }

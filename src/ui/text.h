@@ -9,19 +9,19 @@
 #include "base/arena.h"
 
 /* The next character of *rest, which moves behind it. *rest must not be empty. */
-uint32_t text_next(str *rest);
+uint32_t ui_next_char(str *rest);
 
-bool text_is_space(uint32_t code);  /* any space, and what shows as none: U+200B, U+2060, U+FEFF */
-bool text_is_hidden(uint32_t code); /* shows nothing by itself: controls, bidi marks, joiners */
+bool ui_is_space(uint32_t code);  /* any space, and what shows as none: U+200B, U+2060, U+FEFF */
+bool ui_is_hidden(uint32_t code); /* shows nothing by itself: controls, bidi marks, joiners */
 
 /* Without spaces at both ends. Empty if nothing of it can be seen. */
-str text_trim(str text);
+str ui_trim(str text);
 
 /* The code of a markdown text that is one code fence and nothing else. */
-bool text_fence(str text, str *ret_code);
+bool ui_fence(str text, str *ret_code);
 
 /* One line: runs of spaces and control characters become one space, marks that turn the direction
  * of what follows go. At most chars_max characters; if it was longer the last one is an ellipsis. */
-str text_line(struct arena *arena, str text, size_t chars_max);
+str ui_line(struct arena *arena, str text, size_t chars_max);
 
 #endif

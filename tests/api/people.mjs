@@ -106,7 +106,8 @@ export class Street {
     const tools = Object.entries(HOUSES).map(([name, house]) => ({
       http: { name, url: `http://127.0.0.1:${this.port}/${name}`, description: `Calls ${name}.`, ...house },
     }));
-    return JSON.stringify({ tools, agents: { assistant: { policy: { cut: 'allow', ship: 'allow' }, approvers: { pay: 'approver' }, ...assistant } } });
+    return JSON.stringify({ tools, agents: { assistant: { policy: { cut: 'allow', ship: 'allow' }, approvers: { pay: 'approver' },
+      ...assistant } } });
   }
 }
 

@@ -17,20 +17,24 @@ const text = (words) => ({ text: words });
 
 // What the model does, by the first word of the message.
 const LINES = [
-  { match: '^tea', turns: [turn(plan()), turn(tool('look', { reply: 'a shop' })), text('Found a shop.'), turn(order('tea')), text('Ordered.'), text('All done: tea is ordered.')] },
+  { match: '^tea', turns: [turn(plan()), turn(tool('look', { reply: 'a shop' })), text('Found a shop.'), turn(order('tea')),
+    text('Ordered.'), text('All done: tea is ordered.')] },
   { match: '^茶', turns: [turn(plan([{ content: '买茶' }])), text('买好了。'), text('完成。')] },
   { match: '^again', turns: [{ text: 'A plan.', calls: [plan()] }, turn(plan(OTHER)), text('They answered.'), text('The neighbours have tea.')] },
   { match: '^leave', turns: [turn(plan()), text('Then I stop.')] },
   { match: '^ready', turns: [turn(plan()), text('First.'), text('Second.'), text('Report.')] },
   { match: '^mute', turns: [turn(plan()), text('First.'), text('Second.'), { text: 'x', fail: { at: 'start', status: 400 } }] },
-  { match: '^哑', turns: [turn(plan([{ content: '第一步' }, { content: '第二步' }])), text('一'), text('二'), { text: 'x', fail: { at: 'start', status: 503 } }] },
+  { match: '^哑', turns: [turn(plan([{ content: '第一步' }, { content: '第二步' }])), text('一'), text('二'),
+    { text: 'x', fail: { at: 'start', status: 503 } }] },
   { match: '^blank', turns: [turn(plan()), text('First.'), text('Second.'), turn(tool('look'))] },
-  { match: '^bad', turns: [turn(tool('submit_plan', { steps: [] })), turn(tool('submit_plan', { steps: [{ done_when: 'x' }] })), turn(plan(OTHER)), text('Done.'), text('Report.')] },
+  { match: '^bad', turns: [turn(tool('submit_plan', { steps: [] })), turn(tool('submit_plan', { steps: [{ done_when: 'x' }] })),
+    turn(plan(OTHER)), text('Done.'), text('Report.')] },
   { match: '^twice', turns: [turn(plan(), plan(OTHER)), text('First.'), text('Second.'), text('Report.')] },
   { match: '^replan', turns: [turn(plan(OTHER)), turn(plan()), text('Done.'), text('Report.')] },
   { match: '^mix', turns: [turn(plan(), tool('look', { reply: 1 }), ask('Which tea?')), text('First.'), text('Second.'), text('Report.')] },
   { match: '^inside', turns: [turn(plan()), turn(ask('Which shop?'), order('milk')), text('First.'), text('Second.'), text('Report.')] },
-  { match: '^write', turns: [turn(order('tea')), turn(tool('look', { reply: 'allowed' })), turn(plan(OTHER)), turn(order('tea')), text('Done.'), text('Report.')] },
+  { match: '^write', turns: [turn(order('tea')), turn(tool('look', { reply: 'allowed' })), turn(plan(OTHER)), turn(order('tea')),
+    text('Done.'), text('Report.')] },
   { turns: [text('Hello.')] },
 ];
 
@@ -59,8 +63,10 @@ async function submitted(t, word, on = server) {
 describe('a plan', () => {
   test('is a confirmation without always, and nothing of it has begun', async (t) => {
     const { card, facts, threadId, runId } = await submitted(t, 'ready');
-    assert.deepEqual(typesOf(facts), ['message.added', 'run.started', 'step.start', 'text.message.end', 'tool.call', 'interaction.request', 'run.finished']);
-    assert.deepEqual([card.type, card.resumeNode, card.resumePhase, card.pendingTool.toolName], ['confirm', 'confirm', 'waiting_confirm', 'submit_plan']);
+    assert.deepEqual(typesOf(facts), ['message.added', 'run.started', 'step.start', 'text.message.end', 'tool.call',
+      'interaction.request', 'run.finished']);
+    assert.deepEqual([card.type, card.resumeNode, card.resumePhase, card.pendingTool.toolName],
+      ['confirm', 'confirm', 'waiting_confirm', 'submit_plan']);
     assert.deepEqual(JSON.parse(card.pendingTool.argsJson).steps, STEPS);
     assert.ok(card.binding.length > 40);
     const [{ stage, toolName }] = ofType(facts, 'tool.call');
@@ -81,11 +87,13 @@ describe('a plan', () => {
       'text.message.end', 'tool.call', 'step.finish', 'step.start', 'tool.call.result', 'text.message.end', 'plan.updated',
       'text.message.end', 'tool.call', 'interaction.request', 'run.finished']);
     assert.deepEqual(plansOf(first)[0], {
-      steps: [{ content: 'Look around', doneWhen: 'the shop is found', status: 'in_progress' }, { content: 'Order tea', doneWhen: '', status: 'pending' }], current: 0,
+      steps: [{ content: 'Look around', doneWhen: 'the shop is found', status: 'in_progress' },
+        { content: 'Order tea', doneWhen: '', status: 'pending' }], current: 0,
     });
     assert.deepEqual([plansOf(first)[1].current, statuses(plansOf(first)[1])], [1, ['done', 'in_progress']]);
     assert.deepEqual([resultsOf(first)[0].toolName, resultsOf(first)[0].error], ['submit_plan', undefined]);
-    assert.deepEqual(first.filter(({ type }) => type.startsWith('step.')).map(({ data }) => data.stepName), ['intent', 'execution'], 'execution opens with the first executed call');
+    assert.deepEqual(first.filter(({ type }) => type.startsWith('step.')).map(({ data }) => data.stepName), ['intent', 'execution'],
+      'execution opens with the first executed call');
     const confirm = ofType(first, 'interaction.request')[0];
     assert.deepEqual([confirm.resumeNode, confirm.resumePhase, confirm.resumeStep], ['execute', 'executing', 1]);
 
@@ -103,7 +111,8 @@ describe('a plan', () => {
     assert.match(calls[1].system, /Look around/);
     assert.match(calls[3].system, /Order tea/);
     const roles = (await history(server, threadId)).messages.map(({ role }) => role);
-    assert.deepEqual(roles, ['user', 'assistant', 'interaction', 'tool', 'assistant', 'tool', 'assistant', 'assistant', 'interaction', 'tool', 'assistant', 'assistant']);
+    assert.deepEqual(roles, ['user', 'assistant', 'interaction', 'tool', 'assistant', 'tool', 'assistant', 'assistant', 'interaction',
+      'tool', 'assistant', 'assistant']);
     assert.equal(street.ran('order'), 1);
   });
 
@@ -121,7 +130,8 @@ describe('a plan', () => {
     assert.match(askedAbout(asked, 'ready').at(-2).system, /Three/);
   });
 
-  for (const [body, field] of [[{ steps: [] }, 'args.steps'], [{ steps: [{ content: '' }] }, 'args.steps[0].content'], [{}, 'args.steps'], [{ steps: STEPS, more: 1 }, 'args.more']]) {
+  for (const [body, field] of [[{ steps: [] }, 'args.steps'], [{ steps: [{ content: '' }] }, 'args.steps[0].content'], [{}, 'args.steps'],
+    [{ steps: STEPS, more: 1 }, 'args.more']]) {
     test(`is not edited into ${JSON.stringify(body)}`, async (t) => {
       const { card, threadId } = await submitted(t, 'ready');
       const refused = await answer(server, card.interactionId, { decision: 'edit', args: body });
@@ -136,7 +146,8 @@ describe('a plan', () => {
       const { card, stream, threadId } = await submitted(t, 'again');
       await settle(server, card.interactionId, { decision, comment: 'ask the neighbours' });
       const facts = factsOf(await stream.until(isEnd));
-      assert.deepEqual(typesOf(facts), ['interaction.resolved', 'run.started', 'tool.call.result', 'text.message.end', 'tool.call', 'interaction.request', 'run.finished']);
+      assert.deepEqual(typesOf(facts), ['interaction.resolved', 'run.started', 'tool.call.result', 'text.message.end', 'tool.call',
+        'interaction.request', 'run.finished']);
       const [result] = resultsOf(facts);
       assert.ok(result.content.includes('ask the neighbours'));
       assert.equal(result.error, error);

@@ -39,7 +39,8 @@ after(async () => {
 afterEach(() => set({ enableAskUser: null, maxToolRounds: null, confirmPolicy: null, locale: null }));
 
 async function set(body) {
-  const answer = await call(server, 'PATCH', `${AGENT}/agents/assistant/settings`, { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const answer = await call(server, 'PATCH', `${AGENT}/agents/assistant/settings`,
+    { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
   assert.equal(answer.status, 200, answer.text);
 }
 

@@ -39,7 +39,10 @@ void drill_init(struct sim *sim)
         mood.restyle = 1;
         mood.crash = 6 + below(chance, 12);
     }
-    if (cell->decided == DECIDED_RUN_CANCEL) mood.slow = 6;
+    if (cell->decided == DECIDED_RUN_CANCEL) {
+        mood.slow = 6;
+        mood.parallel = 3 + below(chance, 3);
+    }
     sim->mood = mood;
     struct agent *agent = &sim->house.agent;
     bool plans = cell->at == AT_PLAN || cell->at == AT_CONFIRM;
@@ -97,7 +100,7 @@ bool drill_stops(struct sim *sim)
 {
     const struct cell *cell = &sim->drill.cell;
     if (!sim->drill.on || sim->calm || cell->decided != DECIDED_RUN_CANCEL) return false;
-    return aimed_is_open(sim) && (sim->process.flight_count || one_in(&sim->chance, 4));
+    return aimed_is_open(sim) && (sim->process.flight_count || one_in(&sim->chance, 8));
 }
 
 static void make_plan(struct speech *speech, size_t at)
@@ -142,15 +145,16 @@ void drill_calls(struct sim *sim, struct chance *chance, const struct state *sta
     enum where at = sim->drill.cell.at;
     bool plans = (at == AT_PLAN || at == AT_CONFIRM) && !state->plan.count;
     size_t n = speech->call_count;
-    bool slow = sim->mood.slow;
-    if (slow || (n > 3 && one_in(chance, 2))) make_tool(sim, chance, n - 1, FAKE_NOTE);
+    bool slow = sim->mood.slow; /* calls are to be under way for long */
+    for (size_t i = slow ? 2 : n - 1; i < n; i++)
+        if (slow || (n > 3 && one_in(chance, 2))) make_tool(sim, chance, i, FAKE_NOTE);
     if (at == AT_CONFIRM && plans) {
         make_plan(speech, 0);
         if (n > 1) make_wanted(sim, chance, 1);
     } else if (at == AT_PLAN && plans && sim->drill.cell.type != INTERACTION_CONNECTION_LOST) {
         make_ask(speech, 0);
-        make_wanted(sim, chance, 1);
-        if (n > 2 && one_in(chance, 2)) make_plan(speech, 2);
+        make_wanted(sim, chance, n > 2);
+        make_plan(speech, n > 2 ? 2 : 1);
     } else if (at == AT_PLAN && plans) {
         make_plan(speech, 0);
     } else if (at == AT_DELIVER && sim->drill.cell.type == INTERACTION_UNCERTAIN) {

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `fermata compile-ui [FILE]`: the card that UiHints become, for whoever writes a tool. The schema
+ * goes to standard output, a refusal with the place of the mistake to standard error. The language
+ * is that of the terminal, as everywhere on the command line.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "app/cli.h"
+#include "app/file.h"
+#include "base/limits.h"
+#include "ui/compile.h"
+
+static enum err compile(struct arena *arena, const char *path, str *ret_schema,
+                        struct fault *reterr)
+{
+    str text;
+    enum err e = file_read(arena, path, UI_HINTS_BYTES_MAX, &text, reterr);
+    if (e) return e;
+    struct json *hints = NULL;
+    struct json_error where;
+    e = json_parse(arena, text, &hints, &where);
+    if (e) return fault(reterr, e, "this is not JSON: %s at byte %zu", where.reason, where.offset);
+    struct ui_context context = {.locale = cli_lang(environ) == LANG_ZH ? STR("zh-CN") : STR("en")};
+    return ui_compile(arena, hints, &context, ret_schema, reterr);
+}
+
+/* On a terminal the prompt wants a line of its own; a file gets the bytes that the API answers. */
+static bool print(str schema)
+{
+    bool ok = fwrite(schema.p, 1, schema.len, stdout) == schema.len;
+    if (isatty(STDOUT_FILENO)) ok = putchar('\n') != EOF && ok;
+    return fflush(stdout) == 0 && ok;
+}
+
+int compile_ui_main(const struct config *config, struct arena *arena, const struct args *args)
+{
+    (void)config;
+    bool input = args->operand.len == 0 || str_eq(args->operand, STR("-"));
+    struct fault why = {0};
+    str schema;
+    if (compile(arena, input ? "/dev/stdin" : args->operand.p, &schema, &why)) {
+        fprintf(stderr, "fermata: %s%s%s\n", why.field, why.field[0] ? ": " : "", why.text);
+        return EXIT_FAILED;
+    }
+    return print(schema) ? EXIT_OK : EXIT_FAILED;
+}

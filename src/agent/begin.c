@@ -23,6 +23,12 @@ static enum err save_first_snapshot(struct db *db, const struct run *run, int64_
     return e;
 }
 
+str timezone_of(const struct json *forwarded_props)
+{
+    str zone = str_trim(json_text(json_get(forwarded_props, STR("timezone"))));
+    return zone.len <= TIMEZONE_BYTES_MAX ? zone : STR_EMPTY;
+}
+
 enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin, struct run *run,
                    const struct message *messages, size_t count, struct begun *ret_begun)
 {
@@ -40,6 +46,7 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
                                 .leg = run->legs,
                                 .max_rounds = begin->max_rounds,
                                 .locale = begin->locale.len ? begin->locale : spoken,
+                                .timezone = begin->timezone,
                                 .now = begin->now},
                 &started);
 
@@ -93,7 +100,14 @@ enum err run_begin_queued(struct db *db, struct arena *arena, const struct begin
         if (e) return e;
     }
     run->queued = STR_EMPTY;
-    return run_begin(db, arena, begin, run, messages, count, ret_begun);
+    str input = STR_EMPTY;
+    struct json *json = NULL;
+    if (run->input_bytes) e = run_input(db, arena, run->id, &input);
+    if (e) return e;
+    struct begin then = *begin;
+    if (input.len && json_parse(arena, input, &json, NULL) == OK)
+        then.timezone = timezone_of(json_get(json, STR("forwardedProps")));
+    return run_begin(db, arena, &then, run, messages, count, ret_begun);
 }
 
 void queued_write(struct buf *out, const struct message *messages, size_t count)

@@ -14,6 +14,7 @@ struct db;
 struct begin {
     uint32_t max_rounds; /* of the agent at this moment */
     str locale;          /* likewise; empty: the language of the messages */
+    str timezone;        /* of the person; empty: what a queued run's request says */
     int64_t epoch;
     str owner, thread_id;
     msec now;
@@ -32,6 +33,10 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
 /* The same for a queued run, whose messages wait in its row. */
 enum err run_begin_queued(struct db *db, struct arena *arena, const struct begin *begin,
                           struct run *run, struct begun *ret_begun) MUST_USE;
+
+/* forwardedProps.timezone of a request; empty if there is none. */
+struct json;
+str timezone_of(const struct json *forwarded_props);
 
 /* Messages on their way through the queue: to the row's text, and back. */
 void queued_write(struct buf *out, const struct message *messages, size_t count);

@@ -29,6 +29,7 @@ struct flight {
     struct tool_call *call; /* NULL: not in the air */
     struct spool_job *spooling;
     struct timer *timer;
+    bool in_doubt; /* an attempt was lost: it may have happened */
     bool over, lost;
     struct call_end end;
 };
@@ -67,18 +68,17 @@ static void set_failed(struct flight *flight, const char *code, str text)
         .failed = true, .error = str_c(code), .content = text, .model_text = text};
 }
 
-/* What does not fit on the disk is lost; the model has its beginning and end. */
+/* Without its file it stands in the row, long as it is: what came back is never thrown away. */
 static void on_spooled(void *arg, enum err e, const struct fault *reason)
 {
     struct flight *flight = arg;
     (void)reason;
     flight->spooling = NULL;
-    flight->end.result = STR_EMPTY;
     if (e) {
-        flight->flights->on_trouble(flight->flights->arg, "a long result could not be kept", e);
-        flight->end.result_bytes = 0;
+        flight->flights->on_trouble(flight->flights->arg, "a long result has no file", e);
     } else {
         flight->end.spool = flight->request.call_id;
+        flight->end.result = STR_EMPTY;
     }
     over(flight);
 }
@@ -112,17 +112,24 @@ static void on_rested(void *arg)
     attempt(arg);
 }
 
+/* No attempt is left. A write of which one was lost may have happened. */
+static void give_up(struct flight *flight, const char *code, str text)
+{
+    flight->lost = flight->in_doubt && flight->tool->write;
+    if (!flight->lost) set_failed(flight, code, text);
+}
+
 static void not_landed(struct flight *flight, bool lost, const struct tool_result *result)
 {
     struct flights *flights = flight->flights;
-    if ((!lost || flight->repeatable) && flight->attempts < CALL_ATTEMPTS_MAX) {
+    flight->in_doubt = flight->in_doubt || lost;
+    bool again = !lost || flight->repeatable;
+    if (again && flight->attempts < CALL_ATTEMPTS_MAX && !flights->letting_go) {
         if (!flight->timer) flight->timer = timer_new(flights->loop, on_rested, flight);
         timer_start(flight->timer, flights->retry_ms << (flight->attempts - 1));
         return;
     }
-    flight->lost = lost && flight->tool->write;
-    if (!flight->lost)
-        set_failed(flight, "tool_unavailable", arena_str(&flight->arena, result->error));
+    give_up(flight, "tool_unavailable", arena_str(&flight->arena, result->error));
     over(flight);
 }
 
@@ -203,15 +210,17 @@ void flights_forget(struct flights *flights, str call_id)
     if (flight) flight_free(flight);
 }
 
-void flights_let_go_reads(struct flights *flights, str locale)
+/* A write in the air is waited for; one that rests between two attempts does not leave again. */
+void flights_let_go(struct flights *flights, str locale)
 {
+    flights->letting_go = true;
     for (struct flight *flight = flights->first; flight; flight = flight->next) {
-        if (flight->tool->write || flight->over) continue;
+        bool busy = flight->call || flight->spooling;
+        if (flight->over || (flight->tool->write && busy)) continue;
         if (flight->call) tool_cancel(flight->tool, TAKE(flight->call));
         if (flight->spooling) spool_forget(TAKE(flight->spooling));
         if (flight->timer) timer_stop(flight->timer);
-        set_failed(flight, "cancelled",
-                   text_say(&flight->arena, TEXT_CANCELLED, locale, STR_EMPTY));
+        give_up(flight, "cancelled", text_say(&flight->arena, TEXT_CANCELLED, locale, STR_EMPTY));
         flight->over = true;
     }
 }

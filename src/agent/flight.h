@@ -24,6 +24,7 @@ struct flights {
     void (*on_over)(void *arg); /* one has ended; never from inside a function below */
     void (*on_trouble)(void *arg, const char *what, enum err e);
     void *arg;
+    bool letting_go;      /* private: no further attempts */
     struct flight *first; /* private */
 };
 
@@ -45,7 +46,7 @@ bool flights_ended(const struct flights *flights, str *ret_call_id, bool *ret_lo
                    struct call_end *ret_end);
 void flights_forget(struct flights *flights, str call_id); /* its end is saved */
 
-/* The run is being cancelled: what only reads is not waited for, and ends as cancelled. */
-void flights_let_go_reads(struct flights *flights, str locale);
+/* The run is being cancelled: nothing is tried again, and what only reads is not waited for. */
+void flights_let_go(struct flights *flights, str locale);
 
 #endif

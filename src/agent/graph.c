@@ -87,7 +87,8 @@ void add_audit(struct step *step, enum audit_action action, const struct interac
         entry->call_id = interaction->call_id;
     }
     if (call) entry->call_id = call->call_id;
-    if (!entry->who.len) entry->who = step->state->user_id;
+    bool clock = str_eq(entry->via, STR("timer")); /* nobody: time has passed */
+    if (!entry->who.len && !clock) entry->who = step->state->user_id;
     if (!entry->via.len) entry->via = STR("run");
     crypto_sha256(about, entry->hash);
 }
@@ -285,6 +286,7 @@ void graph_start(struct arena *arena, const struct start *start, struct outcome 
                 .max_rounds = start->max_rounds ? start->max_rounds : AGENT_ROUNDS_MAX,
                 .leg_since = start->now,
                 .locale = start->locale,
+                .timezone = start->timezone,
             },
         .status = RUN_RUNNING,
         .leg_begins = true,

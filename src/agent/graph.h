@@ -131,7 +131,7 @@ struct start {
     uint32_t leg;
     bool resumed;
     uint32_t max_rounds; /* 0: AGENT_ROUNDS_MAX */
-    str locale;
+    str locale, timezone;
     msec now;
 };
 void graph_start(struct arena *arena, const struct start *start, struct outcome *ret_outcome);

@@ -17,6 +17,7 @@
 #include "base/plant.h"
 #include "store/rows.h"
 #include "tool/schema.h"
+#include "tool/tools.h"
 
 bool call_ready(const struct call *call)
 {
@@ -46,7 +47,7 @@ void end_call(struct step *step, struct work_call *work, enum call_state state, 
     call->state = state;
     call->error = error ? str_c(error) : STR_EMPTY;
     call->content = text;
-    call->model_text = text;
+    call->model_text = tool_text_cut(step->arena, text, CALL_MODEL_BYTES_MAX, step->state->locale);
     call->result = error ? STR_EMPTY : text_json(step->arena, text);
     call->result_bytes = call->result.len;
     call->ended = step->now;
@@ -84,23 +85,26 @@ static bool schema_changed(struct step *step, const struct call *call, const str
     return call->rule.len && !str_eq(shown, now) && !PLANT(SCHEMA_UNCHECKED);
 }
 
-static void start_call(struct step *step, struct work_call *work)
+static void start_call(struct step *step, struct work_call *work, str grant_id)
 {
     move_to_stage(step, STAGE_EXECUTION);
     work->touched = work->started = true;
     work->call.state = CALL_STARTED;
     work->call.attempts++;
     work->call.started = step->now;
-    if (work->call.rule.len)
-        add_audit(step, AUDIT_STARTED, NULL, &work->call, work->call.tool, work->call.args);
+    if (work->call.write)
+        add_audit(step, AUDIT_STARTED, NULL, &work->call, grant_id.len ? grant_id : work->call.tool,
+                  work->call.args);
 }
 
 static void ask_again(struct step *step, struct work_call *work, const struct tool *tool,
                       const struct judgement *judged, const struct json *args)
 {
     struct outcome *out = step->out;
-    if (work->call.rule.len)
+    if (work->call.rule.len) {
         *ROWS_ADD(step->arena, out->superseded, out->superseded_count) = work->call.call_id;
+        add_audit(step, AUDIT_RESOLVED, NULL, &work->call, STR("supersede"), work->call.args);
+    }
     open_confirm(step, work, tool, judged, args);
 }
 
@@ -128,15 +132,17 @@ static void try_start(struct step *step, struct work_call *work)
     }
     struct judgement judged = policy_judge(step->arena, &agent->policy, &agent->policy_settings,
                                            tool, args, &step->view->grants);
+    /* A call that ran under `allow` and is to be repeated has no approval to show. */
+    bool approved = call->state == CALL_APPROVED && call->rule.len;
     if (judged.verdict == VERDICT_DENY) {
         end_call(step, work, CALL_FAILED, "policy_changed",
                  say(step, TEXT_POLICY_CHANGED, call->tool));
         add_audit(step, AUDIT_REFUSED, NULL, call, STR("policy_changed"), call->args);
     } else if (schema_changed(step, call, tool) ||
-               (judged.verdict == VERDICT_CONFIRM && call->state != CALL_APPROVED)) {
+               (judged.verdict == VERDICT_CONFIRM && !approved)) {
         ask_again(step, work, tool, &judged, args);
     } else {
-        start_call(step, work);
+        start_call(step, work, judged.grant_id);
     }
 }
 
@@ -158,7 +164,8 @@ void on_start(struct step *step)
 /* Behind what the model has to know beside the result: that a person changed the call. */
 static str with_note(struct step *step, str note, str text)
 {
-    return note.len ? arena_printf(step->arena, "%.*s\n%.*s", STR_ARG(note), STR_ARG(text)) : text;
+    const str parts[] = {note, STR("\n"), text};
+    return note.len ? text_join(step->arena, parts, COUNT(parts)) : text;
 }
 
 void on_result(struct step *step)
@@ -176,7 +183,7 @@ void on_result(struct step *step)
     call->spool = end->spool;
     call->result_bytes = end->result_bytes;
     call->ended = step->now;
-    if (call->rule.len)
+    if (call->write)
         add_audit(step, AUDIT_ENDED, NULL, call, str_c(call_state_name(call->state)),
                   call->model_text);
 }
@@ -201,7 +208,7 @@ void on_lost(struct step *step)
         work->call.state = CALL_UNCERTAIN;
         open_uncertain(step, work);
     }
-    if (work->call.rule.len)
+    if (work->call.write)
         add_audit(step, AUDIT_ENDED, NULL, &work->call, STR("uncertain"), work->call.args);
     settle(step);
 }

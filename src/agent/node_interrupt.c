@@ -185,15 +185,19 @@ static struct plan plan_of(struct step *step, str args)
     return plan;
 }
 
-/* The question, and the steps below it: whoever reads only text sees what is to be approved. */
+/* The question, and the steps below it: whoever reads only text sees what is to be approved. A step
+ * is one line, so that none can look like several. */
 static str plan_question(struct step *step, str args)
 {
     struct plan plan = plan_of(step, args);
     AUTO(buf_done) struct buf text;
-    buf_init(&text, 2 * args.len + 64 * (plan.count + 1));
+    buf_init(&text, args.len + 64 * (plan.count + 2));
     buf_append(&text, say(step, TEXT_ASK_PLAN, STR_EMPTY));
-    for (size_t i = 0; i < plan.count; i++)
-        buf_printf(&text, "\n%zu. %.*s", i + 1, STR_ARG(plan.steps[i].content));
+    for (size_t i = 0; i < plan.count; i++) {
+        buf_printf(&text, "\n%zu. ", i + 1);
+        buf_append(&text, text_one_line(step->arena, plan.steps[i].content));
+    }
+    assert(!text.full);
     return arena_str(step->arena, buf_str(&text));
 }
 
@@ -222,6 +226,14 @@ void open_plan(struct step *step, struct work_call *work)
                    });
 }
 
+/* Whoever had to approve it decides whether it may be sent again: "...@role#hash". */
+static str rule_approver(str rule)
+{
+    str before = str_split(&rule, '@');
+    (void)before;
+    return rule.len ? str_split(&rule, '#') : STR_EMPTY;
+}
+
 void open_uncertain(struct step *step, struct work_call *work)
 {
     const struct call *call = &work->call;
@@ -232,6 +244,7 @@ void open_uncertain(struct step *step, struct work_call *work)
     open_one(step, (struct interaction){
                        .type = INTERACTION_UNCERTAIN,
                        .call_id = call->call_id,
+                       .approver = rule_approver(call->rule),
                        .display_text = say(step, TEXT_ASK_UNCERTAIN, call->tool),
                        .tool = call->tool,
                        .args = call->args,
@@ -281,8 +294,13 @@ static const char *decision_word(enum decision decision)
 }
 
 /* What the model gets of a decision that is no approval. */
-static str told(struct step *step, const struct resolution *r)
+static str told(struct step *step, const struct interaction *interaction,
+                const struct resolution *r)
 {
+    bool unsure = interaction->type == INTERACTION_UNCERTAIN;
+    if (unsure && r->decision != DECISION_RETRY)
+        return say(step, r->decision == DECISION_HAPPENED ? TEXT_HAPPENED : TEXT_UNKNOWN,
+                   STR_EMPTY);
     switch (r->decision) {
     case DECISION_CANCEL:
         return say(step, TEXT_CANCELLED, STR_EMPTY);
@@ -306,7 +324,7 @@ static struct interaction close_open(struct step *step, size_t at, const struct 
 
     interaction.status = status_of(r->decision);
     interaction.answer = r->answer;
-    interaction.text = told(step, r);
+    interaction.text = told(step, &interaction, r);
     interaction.answered_by = r->by;
     interaction.via = r->via;
     interaction.settled = step->now;
@@ -339,11 +357,12 @@ static bool approves(struct step *step, struct work_call *work,
     return false;
 }
 
-static void settle_ask(struct step *step, struct work_call *work, const struct resolution *r)
+static void settle_ask(struct step *step, struct work_call *work,
+                       const struct interaction *interaction, const struct resolution *r)
 {
     bool gone = r->decision == DECISION_CANCEL || r->decision == DECISION_EXPIRE;
     const char *error = r->decision == DECISION_EXPIRE ? "expired" : gone ? "cancelled" : NULL;
-    end_call(step, work, gone ? CALL_CANCELLED : CALL_DONE, error, told(step, r));
+    end_call(step, work, gone ? CALL_CANCELLED : CALL_DONE, error, told(step, interaction, r));
 }
 
 /* ---- a plan ---- */
@@ -380,11 +399,11 @@ static void settle_plan(struct step *step, struct work_call *work,
         break;
     case DECISION_CANCEL:
     case DECISION_EXPIRE:
-        settle_ask(step, work, r);
+        settle_ask(step, work, interaction, r);
         break;
     default:
         end_call(step, work, CALL_REJECTED, r->decision == DECISION_RESPOND ? NULL : "rejected",
-                 told(step, r));
+                 told(step, interaction, r));
         break;
     }
 }
@@ -457,7 +476,7 @@ static void settle_confirm(struct step *step, struct work_call *work,
         end_call(step, work, CALL_REJECTED, NULL, r->text);
         break;
     case DECISION_REJECT:
-        end_call(step, work, CALL_REJECTED, "rejected", told(step, r));
+        end_call(step, work, CALL_REJECTED, "rejected", told(step, interaction, r));
         break;
     case DECISION_SUPERSEDE:
         supersede(step, work, interaction);
@@ -468,21 +487,23 @@ static void settle_confirm(struct step *step, struct work_call *work,
             break;
         }
         end_call(step, work, CALL_CANCELLED,
-                 r->decision == DECISION_EXPIRE ? "expired" : "cancelled", told(step, r));
+                 r->decision == DECISION_EXPIRE ? "expired" : "cancelled",
+                 told(step, interaction, r));
         break;
     }
 }
 
 /* The key stays the same, whatever is decided. */
-static void settle_uncertain(struct step *step, struct work_call *work, const struct resolution *r)
+static void settle_uncertain(struct step *step, struct work_call *work,
+                             const struct interaction *interaction, const struct resolution *r)
 {
     work->touched = true;
     if (r->decision == DECISION_RETRY)
         work->call.state = CALL_APPROVED;
     else if (r->decision == DECISION_HAPPENED)
-        end_call(step, work, CALL_DONE, NULL, say(step, TEXT_HAPPENED, STR_EMPTY));
+        end_call(step, work, CALL_DONE, NULL, told(step, interaction, r));
     else
-        end_call(step, work, CALL_FAILED, "unknown_outcome", say(step, TEXT_UNKNOWN, STR_EMPTY));
+        end_call(step, work, CALL_FAILED, "unknown_outcome", told(step, interaction, r));
 }
 
 static void apply(struct step *step, const struct interaction *interaction,
@@ -490,15 +511,15 @@ static void apply(struct step *step, const struct interaction *interaction,
 {
     if (interaction->type == INTERACTION_CONNECTION_LOST) {
         if (r->decision != DECISION_CONTINUE)
-            fail_run(step, "model_unavailable", interaction->display_text, true);
+            fail_run(step, "model_unavailable", say(step, TEXT_NO_MODEL, STR_EMPTY), true);
         return;
     }
     struct work_call *work = find_call(step, interaction->call_id);
     if (!work) return;
     if (interaction->type == INTERACTION_ASK_USER)
-        settle_ask(step, work, r);
+        settle_ask(step, work, interaction, r);
     else if (interaction->type == INTERACTION_UNCERTAIN)
-        settle_uncertain(step, work, r);
+        settle_uncertain(step, work, interaction, r);
     else if (str_eq(interaction->tool, tool_submit_plan.name))
         settle_plan(step, work, interaction, r);
     else

@@ -73,8 +73,10 @@ struct active {
     bool forgotten;     /* gone as soon as the job under way is done */
     struct arena arena; /* of everything loaded */
     struct run run;
-    int64_t working; /* the run's row, once it is known */
-    str thread_id, owner, timezone;
+    int64_t working;                           /* the run's row, once it is known */
+    char thread_name[ID_CLIENT_BYTES_MAX + 1]; /* for the log; they outlive the arena */
+    char run_name[ID_CLIENT_BYTES_MAX + 1];
+    str thread_id, owner;
     struct view view;
     int64_t version; /* of the snapshot */
     struct context context;
@@ -108,7 +110,8 @@ static void on_down(void *arg, enum err e, const char *why);
 static void trouble(const struct active *active, const char *what, enum err e)
 {
     const struct runs_options *o = &active->runs->options;
-    if (o->on_trouble) o->on_trouble(o->arg, active->thread_id, active->run.run_id, what, e);
+    if (o->on_trouble)
+        o->on_trouble(o->arg, str_c(active->thread_name), str_c(active->run_name), what, e);
 }
 
 static void on_flight_trouble(void *arg, const char *what, enum err e)
@@ -229,7 +232,7 @@ static void take_off(struct active *active, const struct call *call)
                                       .thread_id = active->thread_id,
                                       .run_id = active->run.run_id,
                                       .locale = active->view.state.locale,
-                                      .timezone = active->timezone});
+                                      .timezone = active->view.state.timezone});
 }
 
 static void committed(struct active *active, struct commit *commit)
@@ -445,7 +448,7 @@ static void step_cancel(struct active *active)
 static void go_on(struct active *active)
 {
     active->state = ACTIVE_WORKING;
-    if (active->view.cancelling) flights_let_go_reads(&active->flights, active->view.state.locale);
+    if (active->view.cancelling) flights_let_go(&active->flights, active->view.state.locale);
     if (save_flight(active) || active->runs->stopping || look_for_lost(active)) return;
     if (active->speech.whole && !active->view.cancelling) {
         step_turn(active);
@@ -502,10 +505,33 @@ struct load {
     struct active *active;
     struct message_list messages;
     struct call_list seen;
-    str input;
     struct fault why;
     bool damaged, queued;
 };
+
+/* The person's own words of this run, should the newest rows begin behind them. */
+static enum err load_request(struct load *load, struct db *db)
+{
+    struct active *active = load->active;
+    struct message_list *page = &load->messages, first = {0};
+    if (!page->more || !page->count || page->messages[0].seq <= active->run.start_seq + 1)
+        return OK;
+    enum err e = message_page(db, &active->arena, active->thread, 0,
+                              active->run.start_seq ? active->run.start_seq : -1,
+                              RUN_CONTEXT_REQUEST_MAX, &first);
+    if (e) return e;
+    struct message *all =
+        arena_array(&active->arena, first.count + page->count, sizeof *page->messages);
+    size_t count = 0;
+    for (size_t i = 0; i < first.count; i++)
+        if (str_eq(first.messages[i].role, STR("user")) &&
+            first.messages[i].seq < page->messages[0].seq)
+            all[count++] = first.messages[i];
+    for (size_t i = 0; i < page->count; i++) all[count++] = page->messages[i];
+    page->messages = all;
+    page->count = count;
+    return OK;
+}
 
 static enum err load_context(struct load *load, struct db *db)
 {
@@ -513,6 +539,7 @@ static enum err load_context(struct load *load, struct db *db)
     struct arena *arena = &active->arena;
     enum err e =
         message_page(db, arena, active->thread, 0, 0, RUN_CONTEXT_MESSAGES_MAX, &load->messages);
+    if (!e) e = load_request(load, db);
     if (!e && active->view.state.round_used) e = calls_seen(db, arena, active->run.id, &load->seen);
     return e;
 }
@@ -532,7 +559,6 @@ static enum err load_run(struct job *job, struct db *db)
         load->queued = true;
         return run_next(db, arena, active->thread, &active->run);
     }
-    if (!e && active->run.input_bytes) e = run_input(db, arena, active->run.id, &load->input);
     if (e) return e;
     e = view_load(db, arena, &active->run, thread.owner, &active->view, &active->version,
                   &load->why);
@@ -540,17 +566,6 @@ static enum err load_run(struct job *job, struct db *db)
     if (load->damaged) return OK;
     if (e || graph_effect(&active->view) != EFFECT_MODEL) return e;
     return load_context(load, db);
-}
-
-/* forwardedProps.timezone of the request */
-static str timezone_of(struct arena *arena, str input)
-{
-    static const str name = STR("\"timezone\"");
-    struct json *json = NULL;
-    bool named = input.len && memmem(input.p, input.len, name.p, name.len);
-    if (!named || json_parse(arena, input, &json, NULL)) return STR_EMPTY;
-    str zone = json_text(json_get(json_get(json, STR("forwardedProps")), STR("timezone")));
-    return zone.len <= TIMEZONE_BYTES_MAX ? zone : STR_EMPTY;
 }
 
 static void make_context(struct active *active, const struct load *load)
@@ -563,7 +578,7 @@ static void make_context(struct active *active, const struct load *load)
                                           .messages = &load->messages,
                                           .seen = &load->seen,
                                           .now = clock_wall(o->clock),
-                                          .timezone = active->timezone},
+                                          .timezone = active->view.state.timezone},
                  &active->context);
 }
 
@@ -607,7 +622,9 @@ static void load_done(struct job *job, enum err e)
         active_free(active); /* waits for a person, or for the next start */
     } else {
         active->working = active->run.id;
-        active->timezone = timezone_of(&active->arena, load->input);
+        snprintf(active->thread_name, sizeof active->thread_name, "%.*s",
+                 STR_ARG(active->thread_id));
+        snprintf(active->run_name, sizeof active->run_name, "%.*s", STR_ARG(active->run.run_id));
         if (graph_effect(&active->view) == EFFECT_MODEL) make_context(active, load);
         go_on(active);
     }

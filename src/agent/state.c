@@ -6,7 +6,7 @@
  *      "common_state": {"trace_id", "user_id", "conversation_id", "task_id"?, "phase", "stage",
  *                       "plan_steps": [{"content", "done_when"}], "current_step", "max_rounds",
  *                       "round_used", "consecutive_corrections", "input_tokens", "output_tokens",
- *                       "turns", "active_ms", "leg_since", "locale"},
+ *                       "turns", "active_ms", "leg_since", "locale"?, "timezone"?},
  *      "interaction_ids": [], "call_ids": [], "resume": {"node", "phase", "step"}?,
  *      "context": {"from_message"}}
  *
@@ -433,6 +433,7 @@ static const struct field common_fields[] = {
     {"common_state.active_ms", &kind_tokens, AT(active_ms), false, 0},
     {"common_state.leg_since", &kind_place, AT(leg_since), false, 0},
     {"common_state.locale", &kind_text_optional, AT(locale), false, 0},
+    {"common_state.timezone", &kind_text_optional, AT(timezone), false, 0},
     {0},
 };
 

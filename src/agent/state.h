@@ -92,6 +92,7 @@ struct state {
     uint64_t active_ms;                   /* time worked in the legs that have ended */
     msec leg_since;                       /* when the newest leg began */
     str locale;                           /* of texts made for this run: "zh-CN" or "en" */
+    str timezone;                         /* of the person: "Asia/Shanghai"; may be empty */
     struct id_list interaction_ids, call_ids;
     struct resume resume;
     int64_t from_message; /* context begins here; only grows */

@@ -19,12 +19,33 @@ bool locale_is_chinese(str locale)
     return str_starts(locale, STR("zh"));
 }
 
+str text_join(struct arena *arena, const str *parts, size_t count)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++) len += parts[i].len;
+    char *text = arena_alloc(arena, len + 1), *at = text;
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].len) memcpy(at, parts[i].p, parts[i].len);
+        at += parts[i].len;
+    }
+    return (str){text, len};
+}
+
+str text_one_line(struct arena *arena, str text)
+{
+    char *copy = arena_cstr(arena, text);
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)copy[i] < ' ' || copy[i] == 0x7f) copy[i] = ' ';
+    return (str){copy, text.len};
+}
+
 str text_say(struct arena *arena, enum text text, str locale, str argument)
 {
     const char *form = texts[text][locale_is_chinese(locale) ? ZH : EN];
     const char *hole = strstr(form, "%s");
     if (!hole) return str_c(form);
-    return arena_printf(arena, "%.*s%.*s%s", (int)(hole - form), form, STR_ARG(argument), hole + 2);
+    const str parts[] = {{form, (size_t)(hole - form)}, argument, str_c(hole + 2)};
+    return text_join(arena, parts, COUNT(parts));
 }
 
 /* Three-byte UTF-8 from U+3400 to U+9FFF: the ideographs that people write. */

@@ -49,6 +49,8 @@
       "%s 已经发出，但结果没有记录。它执行了吗？")                                                \
     X(TEXT_ASK_MODEL, "The model cannot be reached: %s. Try again?",                              \
       "无法连接模型：%s。要重试吗？")                                                             \
+    X(TEXT_NO_MODEL, "The model could not be reached, and the user gave up",                      \
+      "无法连接模型，用户已放弃")                                                                 \
     X(TEXT_BUDGET, "The budget of this run is used up.", "本次运行的预算已用完。")                \
     X(TEXT_REPORT, "The model could not write the report. What was planned and done:",            \
       "模型未能生成总结。计划与完成情况：")
@@ -56,6 +58,10 @@
 #define TEXT_ENUM(name, en, zh) name,
 enum text { TEXTS(TEXT_ENUM) TEXT_COUNT };
 #undef TEXT_ENUM
+
+/* Texts of people and models may hold any character, NUL too: they are joined, not printed. */
+str text_join(struct arena *arena, const str *parts, size_t count);
+str text_one_line(struct arena *arena, str text); /* spaces for control characters */
 
 str text_say(struct arena *arena, enum text text, str locale, str argument);
 

@@ -12,11 +12,12 @@
 #include "base/limits.h"
 #include "ui/compile.h"
 
-static enum err compile(struct arena *arena, const char *path, str *ret_schema,
-                        struct fault *reterr)
+static enum err compile(struct arena *arena, str file, str *ret_schema, struct fault *reterr)
 {
+    bool input = file.len == 0 || str_eq(file, STR("-"));
     str text;
-    enum err e = file_read(arena, path, UI_HINTS_BYTES_MAX, &text, reterr);
+    enum err e = input ? file_read_input(arena, UI_HINTS_BYTES_MAX, &text, reterr)
+                       : file_read(arena, file.p, UI_HINTS_BYTES_MAX, &text, reterr);
     if (e) return e;
     struct json *hints = NULL;
     struct json_error where;
@@ -37,10 +38,9 @@ static bool print(str schema)
 int compile_ui_main(const struct config *config, struct arena *arena, const struct args *args)
 {
     (void)config;
-    bool input = args->operand.len == 0 || str_eq(args->operand, STR("-"));
     struct fault why = {0};
     str schema;
-    if (compile(arena, input ? "/dev/stdin" : args->operand.p, &schema, &why)) {
+    if (compile(arena, args->operand, &schema, &why)) {
         fprintf(stderr, "fermata: %s%s%s\n", why.field, why.field[0] ? ": " : "", why.text);
         return EXIT_FAILED;
     }

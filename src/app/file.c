@@ -25,12 +25,9 @@ static enum err failed(struct fault *reterr, const char *path)
                  say(str_c(path)).text, strerror(error));
 }
 
-enum err file_read(struct arena *arena, const char *path, size_t bytes_max, str *ret_text,
-                   struct fault *reterr)
+static enum err read_all(struct arena *arena, int fd, const char *name, size_t bytes_max,
+                         str *ret_text, struct fault *reterr)
 {
-    AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return failed(reterr, path);
-
     AUTO(buf_done) struct buf text;
     buf_init(&text, bytes_max + 1); /* one byte more tells too large from just large enough */
     while (text.len <= bytes_max) {
@@ -38,13 +35,26 @@ enum err file_read(struct arena *arena, const char *path, size_t bytes_max, str 
         size_t want = left < 4096 ? left : 4096;
         ssize_t got = read(fd, buf_room(&text, want), want);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return failed(reterr, path);
+        if (got < 0) return failed(reterr, name);
         if (got == 0) break;
         buf_added(&text, (size_t)got);
     }
     if (text.len > bytes_max)
-        return fault(reterr, ERR_TOO_LARGE, "%s: larger than %zu bytes", say(str_c(path)).text,
+        return fault(reterr, ERR_TOO_LARGE, "%s: larger than %zu bytes", say(str_c(name)).text,
                      bytes_max);
     *ret_text = arena_str(arena, buf_str(&text));
     return OK;
+}
+
+enum err file_read(struct arena *arena, const char *path, size_t bytes_max, str *ret_text,
+                   struct fault *reterr)
+{
+    AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return failed(reterr, path);
+    return read_all(arena, fd, path, bytes_max, ret_text, reterr);
+}
+
+enum err file_read_input(struct arena *arena, size_t bytes_max, str *ret_text, struct fault *reterr)
+{
+    return read_all(arena, STDIN_FILENO, "standard input", bytes_max, ret_text, reterr);
 }

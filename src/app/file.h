@@ -12,4 +12,9 @@
 enum err file_read(struct arena *arena, const char *path, size_t bytes_max, str *ret_text,
                    struct fault *reterr) MUST_USE;
 
+/* The same for standard input, also where /dev/stdin cannot be opened: a socket, or our own process
+ * after it has made itself unreadable. */
+enum err file_read_input(struct arena *arena, size_t bytes_max, str *ret_text, struct fault *reterr)
+    MUST_USE;
+
 #endif

@@ -92,7 +92,19 @@ void handle_grants_list(struct exchange *x)
 
 /* ---- DELETE /grants/{id} ---- */
 
-/* The entry goes to the thread that the grant was for; one for all threads has none. */
+/* The thread that the grant was for, or the one that a grant for all threads was given in; 0: that
+ * one has been deleted, and its trail with it. */
+static enum err thread_of(struct db *db, struct arena *arena, const struct grant *grant,
+                          int64_t *ret_thread)
+{
+    struct interaction interaction;
+    *ret_thread = grant->thread;
+    if (grant->thread) return OK;
+    enum err e = interaction_find(db, arena, grant->interaction_id, &interaction);
+    if (!e) *ret_thread = interaction.thread;
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
 static enum err note_revoked(struct change *change, struct db *db, const struct grant *grant)
 {
     struct audit_entry entry = {.action = AUDIT_REVOKED,
@@ -101,9 +113,11 @@ static enum err note_revoked(struct change *change, struct db *db, const struct 
                                 .via = settle_via(&change->x->who),
                                 .why = STR("revoked"),
                                 .at = change->now};
+    int64_t thread;
     crypto_sha256(grant->match, entry.hash);
-    if (!grant->thread) return OK;
-    return audit_add(db, change->x->server->saver.audit_key, grant->thread, &entry);
+    enum err e = thread_of(db, change_arena(change), grant, &thread);
+    if (e || !thread) return e;
+    return audit_add(db, change->x->server->saver.audit_key, thread, &entry);
 }
 
 /* Every run under way looks again: a step that was taken with the grant is refused. */

@@ -204,7 +204,14 @@ void handle_interaction_answer(struct exchange *x)
 
 void handle_interaction_cancel(struct exchange *x)
 {
+    static const char *const none[] = {NULL};
     struct settle_change *sc = settle_change_new(x);
+    struct fault why = {0};
+    enum err e = x->body ? exchange_known(x->body, none, &why) : OK;
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
     sc->cancel = true;
     sc->tc.change.apply = settle_apply;
     change_start(&sc->tc.change, x);
@@ -276,6 +283,21 @@ struct move_expiry {
     msec expires; /* 0: never */
 };
 
+static enum err note_moved(struct change *change, struct db *db,
+                           const struct interaction *interaction)
+{
+    struct exchange *x = change->x;
+    struct audit_entry entry = {.action = AUDIT_MOVED,
+                                .interaction_id = interaction->id,
+                                .call_id = interaction->call_id,
+                                .who = x->who.user,
+                                .via = settle_via(&x->who),
+                                .why = STR("moved"),
+                                .at = change->now};
+    crypto_sha256(x->request->body, entry.hash);
+    return audit_add(db, x->server->saver.audit_key, interaction->thread, &entry);
+}
+
 static enum err move_apply(struct change *change, struct db *db)
 {
     struct move_expiry *move = (struct move_expiry *)(void *)change;
@@ -297,6 +319,7 @@ static enum err move_apply(struct change *change, struct db *db)
         return OK;
     }
     e = interaction_set_expiry(db, interaction.id, move->expires);
+    if (!e) e = note_moved(change, db, &interaction);
     if (e) return e;
     interaction.expires = move->expires;
     change->thread = interaction.thread;

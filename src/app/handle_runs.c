@@ -34,6 +34,7 @@ struct post_run {
     struct plain_message plain; /* its new messages */
     uint32_t max_rounds;        /* of the agent, when the request came; its settings may change */
     str locale;                 /* likewise */
+    str timezone; /* of the person */
     bool queue_full;
 };
 
@@ -62,30 +63,23 @@ static enum err repeated(struct post_run *post, struct db *db)
     return OK;
 }
 
-/* The ids of messages that wait on the thread, and whether one more may. */
-static enum err look_at_queue(struct post_run *post, struct db *db, struct map *seen)
+/* May one more wait on the thread? Nothing that waits is read for that. */
+static enum err look_at_queue(struct post_run *post, struct db *db)
 {
-    struct arena *arena = change_arena(&post->tc.change);
-    struct run_list queue = {0};
-    size_t bytes = 0;
-    enum err e = post->tc.created ? OK : run_queue(db, arena, post->tc.thread.id, &queue);
-    for (size_t i = 0; !e && i < queue.count; i++) {
-        struct message *messages = NULL;
-        size_t count = 0;
-        bytes += queue.runs[i].queued.len + queue.runs[i].input_bytes;
-        e = queued_parse(arena, queue.runs[i].queued, &messages, &count);
-        for (size_t j = 0; !e && j < count; j++) e = map_put(seen, messages[j].id, post);
-    }
-    post->queue_full = queue.count >= RUN_QUEUE_MAX || bytes > RUN_QUEUE_BYTES_MAX;
+    size_t count = 0, bytes = 0;
+    enum err e = post->tc.created ? OK : run_queue_size(db, post->tc.thread.id, &count, &bytes);
+    post->queue_full = count >= RUN_QUEUE_MAX || bytes > RUN_QUEUE_BYTES_MAX;
     return e;
 }
 
+/* Does the thread have a message of this id, said or waiting? */
 static enum err is_known(struct post_run *post, struct db *db, const struct map *seen, str id,
                          bool *ret_known)
 {
     *ret_known = id.len && map_get(seen, id);
     if (!id.len || *ret_known || post->tc.created) return OK;
-    return message_exists(db, post->tc.thread.id, id, ret_known);
+    enum err e = queued_id_exists(db, post->tc.thread.id, id, ret_known);
+    return e || *ret_known ? e : message_exists(db, post->tc.thread.id, id, ret_known);
 }
 
 static enum err no_message(struct change *change)
@@ -104,8 +98,8 @@ static enum err new_messages(struct post_run *post, struct db *db, struct messag
     struct message *messages = arena_array(arena, input->message_count + 1, sizeof *messages);
     size_t count = 0;
     AUTO(map_done) struct map seen;
-    map_init(&seen, (RUN_QUEUE_MAX + 1) * RUN_MESSAGES_MAX);
-    enum err e = look_at_queue(post, db, &seen);
+    map_init(&seen, RUN_MESSAGES_MAX);
+    enum err e = look_at_queue(post, db);
     for (size_t i = 0; !e && i < input->message_count; i++) {
         struct message message = input->messages[i];
         bool known;
@@ -178,6 +172,7 @@ static enum err enqueue(struct post_run *post, struct db *db, struct run *run,
     if (too_large) return ERR_TOO_LARGE;
     run->status = RUN_QUEUED;
     enum err e = run_add(db, run);
+    for (size_t i = 0; !e && i < count; i++) e = queued_id_add(db, run, messages[i].id);
     if (e) return e;
 
     struct fact *fact = ARENA_NEW(arena, struct fact);
@@ -213,6 +208,7 @@ static enum err begin_now(struct post_run *post, struct db *db, struct run *run,
     struct begun begun;
     struct begin begin = {.max_rounds = post->max_rounds,
                           .locale = post->locale,
+                          .timezone = post->timezone,
                           .epoch = change->x->server->saver.epoch,
                           .owner = change->x->who.user,
                           .thread_id = post->thread_id,
@@ -373,6 +369,7 @@ void handle_run_post(struct exchange *x)
     post->task_id = new_id(arena, "task_");
     post->max_rounds = x->server->agent.max_rounds;
     post->locale = x->server->agent.locale;
+    post->timezone = timezone_of(json_get(x->body, STR("forwardedProps")));
     crypto_sha256(x->request->body, post->hash);
     prepare_plain(post, x);
     post->tc.change.apply = post_apply;
@@ -529,11 +526,11 @@ struct get_run {
     struct run_list queue;
     struct interaction_list open;
     str phase, step;
+    struct buf out;
 };
 
-static enum err get_run_run(struct job *job, struct db *db)
+static enum err read_run(struct get_run *get, struct db *db)
 {
-    struct get_run *get = (struct get_run *)(void *)job;
     struct exchange *x = get->x;
     struct arena *arena = exchange_arena(x);
     enum err e = thread_find(db, arena, x->who.user, x->params[0], &get->thread);
@@ -591,17 +588,29 @@ static void put_queue(struct json_writer *w, struct arena *arena, const struct r
     json_array_end(w);
 }
 
-static void get_run_done(struct job *job, enum err e)
+static void put_usage(struct json_writer *w, const struct run *run)
+{
+    json_key(w, STR("usage"));
+    json_object(w);
+    json_key(w, STR("inputTokens"));
+    json_number_u64(w, run->input_tokens);
+    json_key(w, STR("outputTokens"));
+    json_number_u64(w, run->output_tokens);
+    json_key(w, STR("cost"));
+    json_number_u64(w, 0);
+    json_member(w, STR("currency"), STR("USD"));
+    json_object_end(w);
+}
+
+/* On a reading thread, which may take the time to write out what waits. */
+static enum err get_run_run(struct job *job, struct db *db)
 {
     struct get_run *get = (struct get_run *)(void *)job;
-    if (e) {
-        exchange_error(get->x, e, NULL);
-        return;
-    }
-    struct buf out;
+    struct arena *arena = exchange_arena(get->x);
     struct json_writer w;
-    buf_init(&out, HTTP_ANSWER_BYTES_MAX / 2);
-    json_write_begin(&w, &out);
+    enum err e = read_run(get, db);
+    if (e) return e;
+    json_write_begin(&w, &get->out);
     json_object(&w);
     json_member(&w, STR("threadId"), get->thread.thread_id);
     json_member(&w, STR("runId"), get->run.run_id);
@@ -612,27 +621,28 @@ static void get_run_done(struct job *job, enum err e)
     json_member(&w, STR("agent"), get->run.agent);
     json_member(&w, STR("model"), get->run.model);
     json_key(&w, STR("interactions"));
-    json_raw(&w, interactions_json(exchange_arena(get->x), get->open.rows, get->open.count,
-                                   get->x->who.user));
-    put_queue(&w, exchange_arena(get->x), &get->queue);
-    json_key(&w, STR("usage"));
-    json_object(&w);
-    json_key(&w, STR("inputTokens"));
-    json_number_u64(&w, get->run.input_tokens);
-    json_key(&w, STR("outputTokens"));
-    json_number_u64(&w, get->run.output_tokens);
-    json_key(&w, STR("cost"));
-    json_number_u64(&w, 0);
-    json_member(&w, STR("currency"), STR("USD"));
+    json_raw(&w, interactions_json(arena, get->open.rows, get->open.count, get->x->who.user));
+    put_queue(&w, arena, &get->queue);
+    put_usage(&w, &get->run);
     json_object_end(&w);
-    json_object_end(&w);
-    exchange_json(get->x, 200, buf_str(&out));
+    return get->out.full ? ERR_TOO_LARGE : OK;
+}
+
+static void get_run_done(struct job *job, enum err e)
+{
+    struct get_run *get = (struct get_run *)(void *)job;
+    struct buf out = get->out; /* the rest goes with the answer */
+    if (e)
+        exchange_error(get->x, e, NULL);
+    else
+        exchange_json(get->x, 200, buf_str(&out));
     buf_done(&out);
 }
 
 void handle_run_get(struct exchange *x)
 {
     struct get_run *get = ARENA_NEW(exchange_arena(x), struct get_run);
+    buf_init(&get->out, HTTP_ANSWER_BYTES_MAX / 2);
     get->job = (struct job){.run = get_run_run, .done = get_run_done};
     get->x = x;
     store_read(x->server->store, &get->job);

@@ -11,6 +11,7 @@
 #include "app/handlers.h"
 #include "app/query.h"
 #include "app/server.h"
+#include "app/thread_change.h"
 #include "base/limits.h"
 #include "store/calls.h"
 #include "tool/spool.h"
@@ -204,6 +205,7 @@ struct delete_thread {
     struct change change;
     int64_t thread;
     bool cancelled; /* instead: a call is under way, whose end is waited for */
+    bool waited;    /* it waited for somebody, who has to hear that it is over */
     unsigned char random[ID_RANDOM_BYTES];
     str *spools;
     size_t spool_count;
@@ -229,20 +231,36 @@ static enum err delete_later(struct delete_thread *delete, struct db *db, int64_
     return OK;
 }
 
+/* Nobody will be asked any more, and webhooks are told so: their rows outlive the thread. */
+static enum err end_wait(struct delete_thread *delete, struct db *db, int64_t thread)
+{
+    struct change *change = &delete->change;
+    struct arena *arena = change_arena(change);
+    struct run run;
+    struct stepped stepped;
+    enum err e = run_current(db, arena, thread, &run);
+    if (e == ERR_NOT_FOUND || (!e && run.status != RUN_WAITING)) return OK;
+    delete->waited = true;
+    return e ? e
+             : run_cancel(db, arena, &change->x->server->saver, thread, &run, change->now,
+                          delete->random, &stepped);
+}
+
 static enum err delete_apply(struct change *change, struct db *db)
 {
     struct delete_thread *delete = (struct delete_thread *)(void *)change;
     struct arena *arena = change_arena(change);
     struct thread thread;
     bool started = false;
-    delete->cancelled = false;
+    delete->cancelled = delete->waited = false;
     enum err e = thread_find(db, arena, change->x->who.user, change->x->params[0], &thread);
     if (!e) e = calls_started(db, thread.id, &started);
     if (e) return e;
     delete->thread = thread.id;
     if (started) return delete_later(delete, db, thread.id);
     change->status = 204;
-    e = calls_spools(db, arena, thread.id, &delete->spools, &delete->spool_count);
+    e = end_wait(delete, db, thread.id);
+    if (!e) e = calls_spools(db, arena, thread.id, &delete->spools, &delete->spool_count);
     return e ? e : thread_delete(db, thread.id);
 }
 
@@ -257,6 +275,7 @@ static void delete_after(struct change *change)
     }
     runs_forget(server->runs, delete->thread);
     feeds_deleted(server->feeds, delete->thread);
+    if (delete->waited) interactions_changed(server);
     for (size_t i = 0; i < delete->spool_count; i++)
         spool_remove(server->spool, delete->spools[i], NULL, NULL);
 }

@@ -10,7 +10,9 @@
  * 1. At most one run_resolve in one call, so that one piece of randomness is enough.
  * 2. An interaction whose time has run out is settled as expired by whoever comes first: the clock,
  *    or the answer that is too late.
- * 3. Somebody who may not see it gets REFUSAL_NOT_VISIBLE and nothing else, whatever they sent.
+ * 3. Somebody who may not see it gets REFUSAL_NOT_VISIBLE and nothing else, whatever they sent. The
+ *    entry about it is in the owner's trail: ids have 128 random bits, so a stranger who names one
+ *    was given it, and that is worth knowing.
  */
 #include "app/settle.h"
 
@@ -83,12 +85,15 @@ static enum err refuse(struct db *db, const struct settle *settle, struct settle
     return settle_refused(db, settle, s->interaction.thread, &s->interaction, refusal);
 }
 
+/* Whoever is told that it is over finds it settled: one that stays open belongs to no run that waits
+ * for it, which only damaged rows do. */
 static enum err resolve(struct db *db, struct arena *arena, const struct settle *settle,
                         const struct resolution *resolution, struct settlement *s)
 {
     enum err e = run_resolve(db, arena, settle->saver, s->interaction.thread, resolution, 1,
                              settle->now, settle->random, &s->stepped);
-    return e ? e : interaction_find(db, arena, s->interaction.id, &s->interaction);
+    if (!e) e = interaction_find(db, arena, s->interaction.id, &s->interaction);
+    return !e && s->interaction.status == INTERACTION_OPEN ? ERR_DAMAGED : e;
 }
 
 /* A good answer, to a run that may turn out to be beyond reading: then it has failed, and what it

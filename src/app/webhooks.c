@@ -2,16 +2,19 @@
  *
  * The sender of the outbox.
  *
- *   webhooks_look ─► read: rows in the order they are due ─► POST each that is due and has room
+ *   webhooks_look ─► read: of each hook the first that are due ─► POST each that has room
  *        ▲                      │                                   │ end of the attempt
  *        │                timer: the next one             write: taken, later, or given up
  *        └──────────────────────┴───────────────────────────────────┘
  *
  * Invariants:
  * 1. At most one look is with the store; a look meanwhile is remembered and made after it.
- * 2. A row is under way at most once: from its POST until the store knows how it ended.
+ * 2. A row is under way at most once: from its POST until the store knows how it ended. A look that
+ *    was with the store at that end may show the row as it was before it, and counts for nothing.
  * 3. A row leaves the outbox only when a receiver answered 2xx, when it is too old, or when no hook
  *    has its address any more. Everything else is tried again.
+ * 4. No hook waits for another: rows are read for each apart, and each may always have one under way,
+ *    whatever else is.
  */
 #include "app/webhooks.h"
 
@@ -51,6 +54,7 @@ struct webhooks {
     struct sending *sendings;
     size_t sending_count;
     bool looking, again, stopping;
+    bool stale; /* an attempt has ended since the look under way began */
     bool empty; /* no hook and no row: nothing will ever be sent */
 
     /* of the look under way */
@@ -97,6 +101,7 @@ static void sending_free(struct sending *sending)
             break;
         }
     w->sending_count--;
+    w->stale = w->looking;
     arena_done(&sending->arena);
     free(sending);
 }
@@ -264,29 +269,55 @@ static bool has_room(const struct webhooks *w, str url)
     size_t same = 0;
     for (const struct sending *at = w->sendings; at; at = at->next)
         same += str_eq(at->row.url, url);
-    return w->sending_count < WEBHOOK_SENDS_MAX && same < WEBHOOK_SENDS_HOOK_MAX;
+    return !same || (w->sending_count < WEBHOOK_SENDS_MAX && same < WEBHOOK_SENDS_HOOK_MAX);
 }
 
-/* Rows in the order they are due, also those of later: the first of them says when to look again. */
+/* Rows whose hook has left: those of a few addresses at a time. */
+static enum err look_left(struct webhooks *w, struct db *db)
+{
+    str url = STR_EMPTY;
+    size_t known = w->rows.count;
+    while (w->rows.count - known < WEBHOOK_LOOK_ROWS) {
+        enum err e = outbox_next_url(db, &w->arena, url, &url);
+        if (e) return e == ERR_NOT_FOUND ? OK : e;
+        if (hook_of(w, url)) continue;
+        e = outbox_due(db, &w->arena, url, INT64_MAX, WEBHOOK_LOOK_ROWS, &w->rows);
+        if (e) return e;
+    }
+    return OK;
+}
+
+/* For each hook the rows in the order they are due, also those of later, which say when to look
+ * again. At most WEBHOOK_SENDS_HOOK_MAX of them are under way, so as many more are among them. */
 static enum err look_run(struct job *job, struct db *db)
 {
+    static_assert(WEBHOOK_LOOK_ROWS >= 2 * WEBHOOK_SENDS_HOOK_MAX, "some that are not under way");
     struct webhooks *w = (struct webhooks *)(void *)job;
     arena_reset(&w->arena);
-    return outbox_due(db, &w->arena, INT64_MAX, WEBHOOK_LOOK_ROWS, &w->rows);
+    w->rows = (struct outgoing_list){0};
+    enum err e = OK;
+    for (size_t i = 0; !e && i < w->options.hook_count; i++)
+        e = outbox_due(db, &w->arena, w->options.hooks[i].url, INT64_MAX, WEBHOOK_LOOK_ROWS,
+                       &w->rows);
+    return e ? e : look_left(w, db);
 }
 
-/* What is due and finds no room waits for the end of another; what is not due, for the timer. */
+/* What is due and finds no room waits for the end of another to its hook; what is not due, for the
+ * timer. */
 static void begin_due(struct webhooks *w)
 {
+    msec in = CLOCKWORK_LOOK_MS;
+    bool later = false;
     for (size_t i = 0; i < w->rows.count; i++) {
         const struct outgoing *row = &w->rows.rows[i];
         if (row->next > w->now) {
-            msec in = row->next - w->now;
-            timer_start(w->timer, in < CLOCKWORK_LOOK_MS ? in : CLOCKWORK_LOOK_MS);
-            return;
+            later = true;
+            in = row->next - w->now < in ? row->next - w->now : in;
+        } else if (!under_way(w, row->n) && has_room(w, row->url)) {
+            begin(w, row);
         }
-        if (!under_way(w, row->n) && has_room(w, row->url)) begin(w, row);
     }
+    if (later) timer_start(w->timer, in);
 }
 
 static void look_done(struct job *job, enum err e)
@@ -297,6 +328,10 @@ static void look_done(struct job *job, enum err e)
     if (e) {
         log_warn("webhook.look", LOG_CSTR("reason", err_title(e)));
         timer_start(w->timer, WEBHOOK_RETRY_MS);
+        return;
+    }
+    if (w->stale) {
+        webhooks_look(w);
         return;
     }
     timer_stop(w->timer);
@@ -312,6 +347,7 @@ void webhooks_look(struct webhooks *w)
     w->again = w->looking;
     if (w->looking) return;
     w->looking = true;
+    w->stale = false;
     w->now = clock_wall(w->options.clock);
     store_read(w->options.store, &w->job);
 }

@@ -148,6 +148,7 @@ enum {
     RUN_COMMIT_RETRY_MS = 500,            /* when the disk was full */
     RUN_TEXT_BYTES_MAX = 3 * 1024 * 1024, /* of one model turn: a frame holds it escaped, 3 times */
     RUN_CONTEXT_MESSAGES_MAX = 400,       /* the newest, as context for the model */
+    RUN_CONTEXT_REQUEST_MAX = 16,         /* first rows of a run, to find what it was asked */
     RUN_CONTEXT_BYTES_MAX = 96 * 1024,    /* of their text: about 24,000 tokens */
     CONTEXT_OWN_BYTES_MAX = 64 * 1024,    /* of our words in the system text; they have 6 KiB */
     TIMEZONE_BYTES_MAX = 64,              /* the longest name of a zone has 32 */
@@ -220,9 +221,9 @@ enum {
     CLOCKWORK_FAILING_MAX = 100,     /* runs among them that cannot be stepped */
     CLOCKWORK_LOOK_MS = 60 * 1000,   /* the wall clock may jump: the longest wait for an expiry */
     CLOCKWORK_RETRY_MS = 1000,       /* when the store could not */
-    WEBHOOK_SENDS_MAX = 8,           /* under way at a time */
+    WEBHOOK_SENDS_MAX = 8,           /* under way at a time, and one more for each receiver */
     WEBHOOK_SENDS_HOOK_MAX = 4,      /* to one receiver, so that a dead one leaves room */
-    WEBHOOK_LOOK_ROWS = 32,          /* read at a time, to find those that may go */
+    WEBHOOK_LOOK_ROWS = 8,           /* read for one receiver: those under way, and as many more */
     WEBHOOK_SEND_MS_MAX = 30 * 1000, /* one attempt */
     WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024,     /* of what a receiver says; nobody reads it */
     WEBHOOK_AGE_MS_MAX = 24 * 60 * 60 * 1000, /* then it is given up */

@@ -24,7 +24,8 @@ struct db;
     X(AUDIT_STARTED, "started")   /* a call that needed an approval left */     \
     X(AUDIT_ENDED, "ended")       /* its end, as far as it is known */          \
     X(AUDIT_GRANTED, "granted")                                                 \
-    X(AUDIT_REVOKED, "revoked")
+    X(AUDIT_REVOKED, "revoked")                                                 \
+    X(AUDIT_MOVED, "moved") /* the expiry of an interaction */
 
 #define AUDIT_ENUM(value, name) value,
 enum audit_action { AUDIT_ACTIONS(AUDIT_ENUM) AUDIT_ACTION_COUNT };

@@ -204,10 +204,10 @@ enum err calls_started(struct db *db, int64_t thread, bool *ret_started)
     return e;
 }
 
-/* There are few: the index holds nothing else. */
+/* Asked at the start for each file that is there. */
 enum err calls_spooled(struct db *db, str name, bool *ret_needed)
 {
-    struct stmt *s = db_prepare(db, "SELECT 1 FROM tool_calls INDEXED BY tool_calls_spooled"
+    struct stmt *s = db_prepare(db, "SELECT 1 FROM tool_calls INDEXED BY tool_calls_by_spool"
                                     " WHERE spool<>'' AND spool=?1 LIMIT 1");
     stmt_bind_str(s, 1, name);
     bool needed = stmt_step(s);

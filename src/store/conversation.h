@@ -162,6 +162,13 @@ struct run_list {
 };
 enum err run_queue(struct db *db, struct arena *arena, int64_t thread, struct run_list *ret_list)
     MUST_USE;
+/* How many wait, and how long they and their inputs are together; without reading them. */
+enum err run_queue_size(struct db *db, int64_t thread, size_t *ret_count, size_t *ret_bytes)
+    MUST_USE;
+/* The id of a message that waits in a queued run; it is forgotten when the run waits no longer.
+ * ERR_BUSY if one of this id waits on the thread. */
+enum err queued_id_add(struct db *db, const struct run *run, str id) MUST_USE;
+enum err queued_id_exists(struct db *db, int64_t thread, str id, bool *ret_exists) MUST_USE;
 /* Every run that has to be worked on after a start: running or cancelling, and the heads of queues
  * of idle threads. Waiting ones are not among them: they cost nothing. At most `limit`, behind
  * `after_id`. */

@@ -164,7 +164,8 @@ static const struct migration migrations[] = {
         "CREATE INDEX idempotency_by_thread ON idempotency(thread) WHERE thread IS NOT NULL;"),
 
     /* A run's input may be long and never changes: apart from the row that every step writes, a
-     * step does not write it again. An interaction goes with its thread, as its run does.
+     * step does not write it again. How much waits on a thread, and which messages, is known without
+     * reading what waits. An interaction goes with its thread, as its run does.
      *
      * The three indexes that interactions are listed by hold all that a list looks at, in its
      * order, for each status apart. */
@@ -179,6 +180,20 @@ static const struct migration migrations[] = {
         "UPDATE runs SET input_bytes=length(CAST("
         "  (SELECT input FROM run_inputs WHERE run=id) AS BLOB))"
         "  WHERE id IN (SELECT run FROM run_inputs);"
+        "ALTER TABLE runs ADD COLUMN queued_bytes INTEGER NOT NULL DEFAULT 0;" /* with its input's */
+        "UPDATE runs SET queued_bytes=input_bytes+length(CAST(queued AS BLOB)) WHERE status=0;"
+        "CREATE INDEX runs_queued ON runs(thread, queued_bytes) WHERE status=0;"
+        "CREATE TABLE queued_ids ("            /* of the messages that wait */
+        "  thread INTEGER NOT NULL,"           /* of the run */
+        "  id TEXT NOT NULL,"
+        "  run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
+        "  PRIMARY KEY (thread, id)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE INDEX queued_ids_by_run ON queued_ids(run);"
+        "INSERT OR IGNORE INTO queued_ids"     /* ignored: a message without an id */
+        "  SELECT runs.thread, iif(message.type='object', message.value->>'id', NULL), runs.id"
+        "  FROM runs, json_each(iif(json_valid(runs.queued), runs.queued, '[]')) AS message"
+        "  WHERE runs.status=0;"
         "ALTER TABLE messages ADD COLUMN tool TEXT NOT NULL DEFAULT '';" /* '': no tool row */
         "CREATE TABLE interactions ("
         "  n INTEGER PRIMARY KEY AUTOINCREMENT,"
@@ -257,6 +272,7 @@ static const struct migration migrations[] = {
         "CREATE UNIQUE INDEX tool_calls_by_result ON tool_calls(thread, result_id)"
         "  WHERE result_id<>'';"
         "CREATE INDEX tool_calls_spooled ON tool_calls(thread) WHERE spool<>'';"
+        "CREATE INDEX tool_calls_by_spool ON tool_calls(spool) WHERE spool<>'';"
         "CREATE TABLE grants ("
         "  n INTEGER PRIMARY KEY AUTOINCREMENT,"
         "  thread INTEGER REFERENCES threads(id) ON DELETE CASCADE," /* NULL: all of the owner's */
@@ -303,7 +319,7 @@ static const struct migration migrations[] = {
         "  url TEXT NOT NULL,"
         "  body TEXT NOT NULL"
         ") STRICT;"
-        "CREATE INDEX outbox_by_time ON outbox(next, n);"),
+        "CREATE INDEX outbox_by_url ON outbox(url, next, n);"),
 
     /* Events are looked for by time, and those of past years are the many: by their end. */
     MIGRATION(4, "calendar",

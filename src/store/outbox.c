@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table `outbox`, kept in the order of when a row is to be sent next. A row leaves it when it is
+ * The table `outbox`: for each address the rows in the order of when they are to be sent next, so
+ * that what waits for one address is never read on behalf of another. A row leaves it when it is
  * done, sent or given up; numbers are not used again, so whoever still holds one of a row that has
  * left finds nothing.
  */
@@ -27,17 +28,19 @@ enum err outbox_add(struct db *db, struct outgoing *outgoing)
     return e;
 }
 
-enum err outbox_due(struct db *db, struct arena *arena, msec now, size_t limit,
-                    struct outgoing_list *ret_list)
+enum err outbox_due(struct db *db, struct arena *arena, str url, msec until, size_t limit,
+                    struct outgoing_list *list)
 {
-    struct outgoing_list list = {0};
+    struct outgoing_list more = *list;
     struct stmt *s =
-        db_prepare(db, "SELECT n, next, attempts, created, id, event, url, body FROM outbox"
-                       " INDEXED BY outbox_by_time WHERE next<=?1 ORDER BY next, n LIMIT ?2");
-    stmt_bind_i64(s, 1, now);
-    stmt_bind_i64(s, 2, (int64_t)limit);
+        db_prepare(db,
+                   "SELECT n, next, attempts, created, id, event, url, body FROM outbox"
+                   " INDEXED BY outbox_by_url WHERE url=?1 AND next<=?2 ORDER BY next, n LIMIT ?3");
+    stmt_bind_str(s, 1, url);
+    stmt_bind_i64(s, 2, until);
+    stmt_bind_i64(s, 3, (int64_t)limit);
     while (stmt_step(s))
-        *ROWS_ADD(arena, list.rows, list.count) = (struct outgoing){
+        *ROWS_ADD(arena, more.rows, more.count) = (struct outgoing){
             .n = stmt_i64(s, 0),
             .next = stmt_i64(s, 1),
             .attempts = (uint32_t)stmt_i64(s, 2),
@@ -48,17 +51,22 @@ enum err outbox_due(struct db *db, struct arena *arena, msec now, size_t limit,
             .body = arena_str(arena, stmt_str(s, 7)),
         };
     enum err e = stmt_end(s);
-    if (!e) *ret_list = list;
+    if (!e) *list = more;
     return e;
 }
 
-enum err outbox_next(struct db *db, msec *ret_at)
+enum err outbox_next_url(struct db *db, struct arena *arena, str after, str *ret_url)
 {
-    struct stmt *s = db_prepare(db, "SELECT min(next) FROM outbox INDEXED BY outbox_by_time");
-    msec at = stmt_step(s) ? stmt_i64(s, 0) : 0; /* NULL reads as 0 */
+    struct stmt *s = db_prepare(db, "SELECT url FROM outbox INDEXED BY outbox_by_url"
+                                    " WHERE url>?1 ORDER BY url LIMIT 1");
+    stmt_bind_str(s, 1, after);
+    bool found = stmt_step(s);
+    str url = found ? arena_str(arena, stmt_str(s, 0)) : STR_EMPTY;
     enum err e = stmt_end(s);
-    if (!e) *ret_at = at;
-    return e;
+    if (e) return e;
+    if (!found) return ERR_NOT_FOUND;
+    *ret_url = url;
+    return OK;
 }
 
 enum err outbox_later(struct db *db, int64_t n, uint32_t attempts, msec next)

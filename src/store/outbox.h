@@ -26,11 +26,12 @@ struct outgoing_list {
 };
 
 enum err outbox_add(struct db *db, struct outgoing *outgoing) MUST_USE; /* sets n */
-/* Those to be sent now, the one that has waited longest first. A row is found again
- * until outbox_later or outbox_done. */
-enum err outbox_due(struct db *db, struct arena *arena, msec now, size_t limit,
-                    struct outgoing_list *ret_list) MUST_USE;
-enum err outbox_next(struct db *db, msec *ret_at) MUST_USE; /* when one is due; 0: none */
+/* Those to be sent to one address until `until`, the one that has waited longest first, behind those
+ * that are in the list. A row is found again until outbox_later or outbox_done. */
+enum err outbox_due(struct db *db, struct arena *arena, str url, msec until, size_t limit,
+                    struct outgoing_list *list) MUST_USE;
+/* The addresses that have rows, one by one: the next behind `after`. ERR_NOT_FOUND: no more. */
+enum err outbox_next_url(struct db *db, struct arena *arena, str after, str *ret_url) MUST_USE;
 /* ERR_NOT_FOUND: it has left. */
 enum err outbox_later(struct db *db, int64_t n, uint32_t attempts, msec next) MUST_USE;
 enum err outbox_done(struct db *db, int64_t n) MUST_USE;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables `runs`, `run_inputs`, `legs` and `accepted`. Runs of a thread are queued and started in
- * the order of their ids. An input may have megabytes and is read once: it has a table of its own,
- * so that the row of the run, which every step reads and writes, stays short.
+ * The tables `runs`, `run_inputs`, `queued_ids`, `legs` and `accepted`. Runs of a thread are queued
+ * and started in the order of their ids. An input may have megabytes and is read once: it has a table
+ * of its own, so that the row of the run, which every step reads and writes, stays short.
+ *
+ * A message that waits may have megabytes too, and stands in the row of its run. Who adds another
+ * looks at none of them: their lengths are in the index runs_queued, their ids in `queued_ids`.
  *
  * The open runs have an index of their own, runs_open(status, thread): the queue of a thread, its
  * current run and the work left after a restart are each a short stretch of it, and those that wait
@@ -71,13 +74,15 @@ enum err run_add(struct db *db, struct run *run)
     str input = str_eq(run->input, STR("{}")) ? STR_EMPTY : run->input;
     struct stmt *s = db_prepare(
         db, "INSERT INTO runs (status, legs, start_seq, input_tokens, output_tokens, ended, agent,"
-            " model, task_id, queued, thread, run_id, created, input_bytes)"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) RETURNING id");
+            " model, task_id, queued, thread, run_id, created, input_bytes, queued_bytes)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+            " RETURNING id");
     run_bind(s, run);
     stmt_bind_i64(s, 11, run->thread);
     stmt_bind_str(s, 12, run->run_id);
     stmt_bind_i64(s, 13, run->created);
     stmt_bind_i64(s, 14, (int64_t)input.len);
+    stmt_bind_i64(s, 15, run->status == RUN_QUEUED ? (int64_t)(run->queued.len + input.len) : 0);
     int64_t id = stmt_step(s) ? stmt_i64(s, 0) : 0;
     enum err e = stmt_run(s);
     if (!e && input.len) e = input_add(db, id, input);
@@ -85,6 +90,22 @@ enum err run_add(struct db *db, struct run *run)
     run->id = id;
     run->input_bytes = input.len;
     return OK;
+}
+
+enum err queued_id_add(struct db *db, const struct run *run, str id)
+{
+    struct stmt *s = db_prepare(db, "INSERT INTO queued_ids (thread, id, run) VALUES (?1, ?2, ?3)");
+    stmt_bind_i64(s, 1, run->thread);
+    stmt_bind_str(s, 2, id);
+    stmt_bind_i64(s, 3, run->id);
+    return stmt_run(s);
+}
+
+static enum err queued_ids_forget(struct db *db, int64_t run)
+{
+    struct stmt *s = db_prepare(db, "DELETE FROM queued_ids WHERE run=?1");
+    stmt_bind_i64(s, 1, run);
+    return stmt_run(s);
 }
 
 enum err run_update(struct db *db, const struct run *run)
@@ -95,7 +116,8 @@ enum err run_update(struct db *db, const struct run *run)
     run_bind(s, run);
     stmt_bind_i64(s, 11, run->id);
     enum err e = stmt_run(s);
-    return e || db_changes(db) ? e : ERR_NOT_FOUND;
+    if (!e && !db_changes(db)) return ERR_NOT_FOUND;
+    return e || run->status == RUN_QUEUED ? e : queued_ids_forget(db, run->id);
 }
 
 /* Kept with the thread, so that finding it needs no index of all its runs. */
@@ -229,6 +251,33 @@ enum err run_next(struct db *db, struct arena *arena, int64_t thread, struct run
 enum err run_queue(struct db *db, struct arena *arena, int64_t thread, struct run_list *ret_list)
 {
     return run_list(queue_statement(db, thread, RUN_QUEUE_MAX), arena, RUN_QUEUE_MAX, ret_list);
+}
+
+/* From the index alone: rows whose message is long are not touched. */
+enum err run_queue_size(struct db *db, int64_t thread, size_t *ret_count, size_t *ret_bytes)
+{
+    struct stmt *s = db_prepare(db, "SELECT count(*), sum(queued_bytes) FROM runs"
+                                    " INDEXED BY runs_queued WHERE status=0 AND thread=?1");
+    stmt_bind_i64(s, 1, thread);
+    bool found = stmt_step(s);
+    size_t count = found ? (size_t)stmt_i64(s, 0) : 0;
+    size_t bytes = found ? (size_t)stmt_i64(s, 1) : 0; /* NULL reads as 0 */
+    enum err e = stmt_end(s);
+    if (e) return e;
+    *ret_count = count;
+    *ret_bytes = bytes;
+    return OK;
+}
+
+enum err queued_id_exists(struct db *db, int64_t thread, str id, bool *ret_exists)
+{
+    struct stmt *s = db_prepare(db, "SELECT 1 FROM queued_ids WHERE thread=?1 AND id=?2");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_str(s, 2, id);
+    bool found = stmt_step(s);
+    enum err e = stmt_end(s);
+    if (!e) *ret_exists = found;
+    return e;
 }
 
 /* The ids come from the index alone; rows are read for those of the page. */

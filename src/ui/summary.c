@@ -341,6 +341,7 @@ str build_tool_content_summary(struct arena *arena, const struct summary_source 
                                                      by_name};
     struct summary s = {arena, source, ui_locale_of(source->locale)};
     str line = STR_EMPTY;
-    for (size_t i = 0; i < COUNT(rules) && !line.len; i++) line = rules[i](&s);
-    return ui_trim(ui_line(arena, line, SUMMARY_CHARS_MAX));
+    for (size_t i = 0; i < COUNT(rules) && !line.len; i++)
+        line = ui_trim(ui_line(arena, rules[i](&s), SUMMARY_CHARS_MAX));
+    return line;
 }

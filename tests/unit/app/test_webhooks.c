@@ -20,7 +20,7 @@
 #include "store/fixture.h"
 #include "store/outbox.h"
 
-enum { SEEN_MAX = 64, HOOKS = 3, START = 1700000000 };
+enum { SEEN_MAX = 256, HOOKS = 3, START = 1700000000 };
 
 struct seen {
     char path[32], event[64], delivery[64], timestamp[32], signature[96], type[64], body[256];
@@ -192,6 +192,7 @@ static void add_row(struct scene *s, const char *id, int hook)
 
 struct count_job {
     struct job job;
+    struct scene *scene;
     struct arena arena;
     struct outgoing_list list;
     bool ended;
@@ -200,7 +201,11 @@ struct count_job {
 static enum err count_run(struct job *job, struct db *db)
 {
     struct count_job *count = (struct count_job *)job;
-    return outbox_due(db, &count->arena, INT64_MAX, SEEN_MAX, &count->list);
+    enum err e = OK;
+    for (int i = 0; !e && i < HOOKS; i++)
+        e = outbox_due(db, &count->arena, str_c(count->scene->urls[i]), INT64_MAX, SEEN_MAX,
+                       &count->list);
+    return e;
 }
 
 static void count_done(struct job *job, enum err e)
@@ -212,7 +217,7 @@ static void count_done(struct job *job, enum err e)
 /* How many rows wait; the first of them. */
 static size_t rows_left(struct scene *s, struct outgoing *ret_first)
 {
-    struct count_job count = {.job = {.run = count_run, .done = count_done}};
+    struct count_job count = {.job = {.run = count_run, .done = count_done}, .scene = s};
     arena_init(&count.arena);
     store_read(s->store.store, &count.job);
     WAIT_FOR(count.ended);
@@ -410,7 +415,8 @@ static void let_go(struct scene *s)
     for (size_t i = 0; i < count; i++) answer(s->held[i], 200);
 }
 
-/* At most four to one receiver and eight in all; the rest follows when these have ended. */
+/* At most four to one receiver, and eight in all or the first of a receiver; the rest follows when
+ * these have ended. */
 static void few_at_a_time(void **state)
 {
     (void)state;
@@ -419,7 +425,7 @@ static void few_at_a_time(void **state)
     } cases[] = {
         {1, 10, WEBHOOK_SENDS_HOOK_MAX},
         {2, 16, WEBHOOK_SENDS_MAX},
-        {3, 24, WEBHOOK_SENDS_MAX},
+        {3, 24, WEBHOOK_SENDS_MAX + 1},
         {3, 3, 3},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -441,7 +447,7 @@ static void few_at_a_time(void **state)
         while (s->seen_count < cases[i].rows) {
             let_go(s);
             loop_run(s->store.loop);
-            assert_true(s->held_count <= WEBHOOK_SENDS_MAX);
+            assert_true(s->held_count < WEBHOOK_SENDS_MAX + cases[i].hooks);
         }
         let_go(s);
         WAIT_FOR(rows_left(s, NULL) == 0);
@@ -450,6 +456,56 @@ static void few_at_a_time(void **state)
                 assert_string_not_equal(s->seen[a].delivery, s->seen[b].delivery);
         scene_done(s);
     }
+}
+
+static size_t seen_at(const struct scene *s, const char *path)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->seen_count; i++) count += !strcmp(s->seen[i].path, path);
+    return count;
+}
+
+/* Receivers that never answer keep nobody from the one that does, whatever waits for them. */
+static void dead_receivers(void **state)
+{
+    (void)state;
+    enum { DEAD_ROWS = 40, ROWS = 3 };
+    for (int dead = 1; dead < HOOKS; dead++) {
+        struct scene scene, *s = &scene;
+        char path[16];
+        scene_init(s);
+        snprintf(path, sizeof path, "/hook%d", dead);
+        for (int i = 0; i < dead * DEAD_ROWS; i++) add_row(s, "evt_dead", i % dead);
+        scene_open(s, (size_t)dead + 1);
+        WAIT_FOR(s->held_count == (size_t)dead * WEBHOOK_SENDS_HOOK_MAX);
+        for (size_t i = s->seen_count; i < SEEN_MAX; i++) s->plan[i] = 204;
+        s->now += 1000; /* news is due later than what waits */
+        for (size_t i = 1; i <= ROWS; i++) {
+            add_row(s, "evt_new", dead);
+            WAIT_FOR(seen_at(s, path) == i);
+        }
+        WAIT_FOR(rows_left(s, NULL) == (size_t)dead * DEAD_ROWS);
+        scene_done(s);
+    }
+}
+
+/* Looks all the time, while attempts end: each row arrives once. */
+static void each_once(void **state)
+{
+    (void)state;
+    enum { ROWS = 200 };
+    struct scene scene, *s = &scene;
+    scene_init(s);
+    for (int i = 0; i < ROWS; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "evt_%d", i);
+        add_row(s, id, i % HOOKS);
+    }
+    for (size_t i = 0; i < SEEN_MAX; i++) s->plan[i] = 204;
+    scene_open(s, HOOKS);
+    while (rows_left(s, NULL)) webhooks_look(s->webhooks);
+    assert_int_equal(s->seen_count, ROWS);
+    scene_done(s);
 }
 
 /* A stop leaves what is under way in the outbox; the next start sends it again. */
@@ -487,6 +543,8 @@ int test_webhooks(void)
         cmocka_unit_test(given_up),
         cmocka_unit_test(hook_gone),
         cmocka_unit_test(few_at_a_time),
+        cmocka_unit_test(dead_receivers),
+        cmocka_unit_test(each_once),
         cmocka_unit_test(stopped_under_way),
     };
     log_setup(LOG_ERROR, false); /* failing is what most of them do */

@@ -394,6 +394,29 @@ static void deletion(void **state)
     assert_int_equal(name_count, 2);
 }
 
+/* By its name alone, so that a start with many files asks as many short questions: the index over
+ * threads is not looked at. */
+static void spooled_by_name(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "ann", "t", "x", 1);
+    int64_t run = run_made(t->db, thread, "r", RUN_RUNNING);
+    struct call call = {.run = run, .round = 1, .call_id = STR("c"), .spool = STR("one")};
+    struct call none = {.run = run, .round = 2, .call_id = STR("d")};
+    assert_int_equal(call_add(t->db, &call), OK);
+    assert_int_equal(call_add(t->db, &none), OK);
+    assert_int_equal(db_script(t->db, "DROP INDEX tool_calls_spooled"), OK);
+    static const struct {
+        const char *name;
+        bool needed;
+    } rows[] = {{"one", true}, {"two", false}, {"", false}, {"on", false}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        bool needed = !rows[i].needed;
+        assert_int_equal(calls_spooled(t->db, str_c(rows[i].name), &needed), OK);
+        assert_int_equal(needed, rows[i].needed);
+    }
+}
+
 static void unknown_state_is_damage(void **state)
 {
     struct db_fixture *t = *state;
@@ -414,9 +437,17 @@ static void unknown_state_is_damage(void **state)
 int test_calls(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),          WITH_DB(life),    WITH_DB(rounds),    WITH_DB(seen),
-        WITH_DB(seen_is_bounded),         WITH_DB(results), WITH_DB(under_way), WITH_DB(deletion),
-        WITH_DB(unknown_state_is_damage), WITH_DB(unshown),
+        cmocka_unit_test(names),
+        WITH_DB(life),
+        WITH_DB(rounds),
+        WITH_DB(seen),
+        WITH_DB(seen_is_bounded),
+        WITH_DB(results),
+        WITH_DB(under_way),
+        WITH_DB(deletion),
+        WITH_DB(unknown_state_is_damage),
+        WITH_DB(unshown),
+        WITH_DB(spooled_by_name),
     };
     return cmocka_run_group_tests_name("store/calls", tests, NULL, NULL);
 }

@@ -280,6 +280,59 @@ static void queue_starts_in_order(void **state)
     }
 }
 
+static void assert_queue_size(struct db_fixture *t, int64_t thread, size_t count, size_t bytes)
+{
+    size_t got_count = 42, got_bytes = 42;
+    assert_int_equal(run_queue_size(t->db, thread, &got_count, &got_bytes), OK);
+    assert_int_equal(got_count, count);
+    assert_int_equal(got_bytes, bytes);
+}
+
+static bool id_waits(struct db_fixture *t, int64_t thread, const char *id)
+{
+    bool exists = false;
+    assert_int_equal(queued_id_exists(t->db, thread, str_c(id), &exists), OK);
+    return exists;
+}
+
+/* Bytes, not letters; and what waits no longer counts for nothing. */
+static void queue_size_and_ids(void **state)
+{
+    struct db_fixture *t = *state;
+    static const enum run_status ends[] = {RUN_RUNNING, RUN_CANCELLED, RUN_FAILED};
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        char name[] = {(char)('A' + i), 0};
+        int64_t thread = thread_made(t->db, "alice", name, "x", 1);
+        int64_t other = thread_made(t->db, "bob", name, "x", 1);
+        struct run first = {.thread = thread, .run_id = STR("a"), .queued = STR("[\"问\"]")};
+        struct run second = {.thread = thread, .run_id = STR("b"), .queued = STR("[]")};
+        second.input = STR("{\"a\":1}");
+        assert_queue_size(t, thread, 0, 0);
+        assert_int_equal(run_add(t->db, &first), OK);
+        assert_int_equal(run_add(t->db, &second), OK);
+        assert_queue_size(t, thread, 2, 7 + 2 + 7);
+        assert_queue_size(t, other, 0, 0);
+
+        assert_int_equal(queued_id_add(t->db, &first, STR("m1")), OK);
+        assert_int_equal(queued_id_add(t->db, &first, STR("m2")), OK);
+        assert_int_equal(queued_id_add(t->db, &second, STR("m3")), OK);
+        assert_int_equal(queued_id_add(t->db, &second, STR("m1")), ERR_BUSY);
+        assert_true(id_waits(t, thread, "m1") && id_waits(t, thread, "m3"));
+        assert_false(id_waits(t, other, "m1") || id_waits(t, thread, "M1"));
+
+        assert_int_equal(run_update(t->db, &first), OK); /* still queued */
+        assert_true(id_waits(t, thread, "m2"));
+        first.status = ends[i];
+        first.queued = STR_EMPTY;
+        assert_int_equal(run_update(t->db, &first), OK);
+        assert_queue_size(t, thread, 1, 2 + 7);
+        assert_false(id_waits(t, thread, "m1") || id_waits(t, thread, "m2"));
+        assert_true(id_waits(t, thread, "m3"));
+        assert_int_equal(thread_delete(t->db, thread), OK);
+        assert_false(id_waits(t, thread, "m3"));
+    }
+}
+
 static void unknown_status_is_damage(void **state)
 {
     struct db_fixture *t = *state;
@@ -323,6 +376,7 @@ int test_runs(void)
         WITH_DB(what_a_thread_does),
         WITH_DB(unfinished_in_pages),
         WITH_DB(queue_starts_in_order),
+        WITH_DB(queue_size_and_ids),
         WITH_DB(unknown_status_is_damage),
         WITH_DB(accepted),
     };

@@ -128,17 +128,20 @@ static str news_json(struct save *save, const struct interaction *interaction,
 }
 
 /* For every hook that wants it. The id is the same at every attempt. */
-static enum err tell_hooks(struct save *save, const struct interaction *interaction, bool opened)
+static enum err tell_hooks(struct save *save, const struct interaction *interaction)
 {
     const struct saver *saver = save->saver;
-    const char *word = opened ? "opened" : "resolved";
+    bool opened = interaction->status == INTERACTION_OPEN;
+    bool lapsed =
+        interaction->status == INTERACTION_SUPERSEDED; /* after it was resolved, perhaps */
+    const char *word = opened ? "opened" : "resolved", *mark = lapsed ? "superseded" : word;
     struct outgoing outgoing = {.created = save->now, .next = save->now};
     enum err e = OK;
     for (size_t i = 0; !e && i < saver->hook_count; i++) {
         const struct hook *hook = &saver->hooks[i];
         if (opened ? !hook->opened : !hook->resolved) continue;
         if (!outgoing.body.len) {
-            outgoing.id = arena_printf(save->arena, "evt_%.*s_%s", STR_ARG(interaction->id), word);
+            outgoing.id = arena_printf(save->arena, "evt_%.*s_%s", STR_ARG(interaction->id), mark);
             outgoing.event = arena_printf(save->arena, "interaction.%s", word);
             outgoing.body = news_json(save, interaction, &outgoing);
         }
@@ -146,6 +149,17 @@ static enum err tell_hooks(struct save *save, const struct interaction *interact
         e = outbox_add(save->db, &outgoing);
     }
     return e;
+}
+
+/* An approval has lapsed: history and webhooks learn it; the new confirm is a fact of its own. */
+static enum err save_superseded(struct save *save, str call_id)
+{
+    struct interaction old;
+    enum err e = interaction_supersede(save->db, save->arena, save->run->thread, call_id, &old);
+    if (!e)
+        e = message_set_metadata(save->db, save->run->thread, old.id,
+                                 interaction_metadata(save->arena, &old));
+    return e ? e : tell_hooks(save, &old);
 }
 
 static enum err save_interactions(struct save *save)
@@ -158,16 +172,16 @@ static enum err save_interactions(struct save *save)
         if (!e)
             e = message_set_metadata(save->db, save->run->thread, settled->id,
                                      interaction_metadata(save->arena, settled));
-        if (!e) e = tell_hooks(save, settled, false);
+        if (!e) e = tell_hooks(save, settled);
     }
     for (size_t i = 0; !e && i < o->opened_count; i++) {
         struct interaction opened = o->opened[i];
         opened.seq = fact_seq(save, opened.seq);
         e = interaction_add(save->db, &opened);
-        if (!e) e = tell_hooks(save, &opened, true);
+        if (!e) e = tell_hooks(save, &opened);
     }
     for (size_t i = 0; !e && i < o->superseded_count; i++)
-        e = interaction_supersede(save->db, save->run->thread, o->superseded[i]);
+        e = save_superseded(save, o->superseded[i]);
     return e;
 }
 

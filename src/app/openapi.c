@@ -62,6 +62,7 @@ static const struct schema {
     {"CancelRequest", "application/json",
      "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
      "\"runId\":{\"type\":\"string\"},\"queue\":{\"type\":\"boolean\"}}}"},
+    {"Nothing", "application/json", "{\"type\":\"object\",\"additionalProperties\":false}"},
     {"Thread", "application/json",
      "{\"type\":\"object\",\"required\":[\"threadId\",\"title\",\"agent\",\"seq\",\"createdAt\","
      "\"updatedAt\"],\"properties\":{\"threadId\":{\"type\":\"string\"},"

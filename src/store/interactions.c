@@ -145,14 +145,18 @@ enum err interaction_settle(struct db *db, const struct interaction *interaction
     return e || db_changes(db) ? e : ERR_BUSY;
 }
 
-enum err interaction_supersede(struct db *db, int64_t thread, str call_id)
+enum err interaction_supersede(struct db *db, struct arena *arena, int64_t thread, str call_id,
+                               struct interaction *ret_interaction)
 {
-    struct stmt *s = db_prepare(db, "UPDATE interactions SET status=4"
-                                    " WHERE thread=?1 AND status=1 AND type=1 AND call_id=?2");
+    struct stmt *s =
+        db_prepare(db, "UPDATE interactions SET status=4"
+                       " WHERE thread=?1 AND status=1 AND type=1 AND call_id=?2 RETURNING id");
     stmt_bind_i64(s, 1, thread);
     stmt_bind_str(s, 2, call_id);
+    str id = stmt_step(s) ? arena_str(arena, stmt_str(s, 0)) : STR_EMPTY;
     enum err e = stmt_run(s);
-    return e || db_changes(db) ? e : ERR_BUSY;
+    if (e) return e;
+    return id.len ? interaction_find(db, arena, id, ret_interaction) : ERR_BUSY;
 }
 
 enum err interaction_set_expiry(struct db *db, str id, msec expires)

@@ -83,8 +83,10 @@ enum err interaction_find(struct db *db, struct arena *arena, str id,
 /* Writes status and everything below "once settled" of a row that is open. ERR_BUSY: it is not. */
 enum err interaction_settle(struct db *db, const struct interaction *interaction) MUST_USE;
 
-/* The resolved confirm of a call that has to be confirmed again. ERR_BUSY: there is no such. */
-enum err interaction_supersede(struct db *db, int64_t thread, str call_id) MUST_USE;
+/* The resolved confirm of a call that has to be confirmed again; gives it as it is then. ERR_BUSY:
+ * there is no such. */
+enum err interaction_supersede(struct db *db, struct arena *arena, int64_t thread, str call_id,
+                               struct interaction *ret_interaction) MUST_USE;
 
 /* ERR_BUSY if it is not open. */
 enum err interaction_set_expiry(struct db *db, str id, msec expires) MUST_USE;

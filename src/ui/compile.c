@@ -101,50 +101,44 @@ static bool end(struct card *c, const struct place *at)
     return false;
 }
 
-struct stack {
-    bool horizontal;
-    str appearance;
-    unsigned status;
-    str align;
-    bool wrap;
+/* What opens a stack; the order of the members is that of the format. */
+#define STACK(direction, more)                                                     \
+    STR("{\"type\":\"stack\",\"direction\":\"" direction "\",\"appearance\":" more \
+        ",\"children\":[")
+static const str card_stack = STACK("vertical", "\"card\"");
+static const str plain_stack = STACK("vertical", "\"plain\"");
+static const str header_stack = STACK("horizontal", "\"plain\",\"align\":\"center\"");
+static const str row_stack = STACK("horizontal", "\"plain\",\"align\":\"start\"");
+static const str action_stack = STACK("horizontal", "\"plain\",\"wrap\":true");
+static const str grid_of_two =
+    STR("{\"type\":\"grid\",\"columns\":2,\"appearance\":\"plain\",\"children\":[");
+#define SECTION(more)      STACK("vertical", "\"section\"" more)
+#define SECTION_OF(status) SECTION(",\"status\":\"" status "\"")
+static const str section_stacks[] = {
+    SECTION(""),
+    [STATUS_INFO] = SECTION_OF("info"),
+    [STATUS_SUCCESS] = SECTION_OF("success"),
+    [STATUS_WARNING] = SECTION_OF("warning"),
+    [STATUS_ERROR] = SECTION_OF("error"),
+    [STATUS_PENDING] = SECTION_OF("pending"),
 };
 
 static const str closing = STR("]}");
 
 /* Its children follow, then close_stack. False if it does not fit. */
-static bool opened(struct card *c, const struct place *at)
+static bool open_stack(struct card *c, str head, struct place *ret_at)
 {
     struct out *out = &c->out;
+    if (!begin(c, ret_at)) return false;
+    out_raw(out, head);
     out->limit -= closing.len;
     if (out->len > out->limit) out->over = true;
-    if (end(c, at)) {
+    if (end(c, ret_at)) {
         c->depth++;
         return true;
     }
     out->limit += closing.len;
     return false;
-}
-
-static bool open_stack(struct card *c, const struct stack *stack, struct place *ret_at)
-{
-    if (!begin(c, ret_at)) return false;
-    struct out *out = &c->out;
-    out_raw(out, STR("{\"type\":\"stack\",\"direction\":"));
-    out_raw(out, stack->horizontal ? STR("\"horizontal\"") : STR("\"vertical\""));
-    out_member(out, STR("appearance"), stack->appearance);
-    if (stack->status) out_member(out, STR("status"), words_at(&words_status, stack->status));
-    if (stack->align.len) out_member(out, STR("align"), stack->align);
-    if (stack->wrap) out_raw(out, STR(",\"wrap\":true"));
-    out_raw(out, STR(",\"children\":["));
-    return opened(c, ret_at);
-}
-
-static bool open_grid(struct card *c, struct place *ret_at)
-{
-    if (!begin(c, ret_at)) return false;
-    out_raw(&c->out,
-            STR("{\"type\":\"grid\",\"columns\":2,\"appearance\":\"plain\",\"children\":["));
-    return opened(c, ret_at);
 }
 
 static void close_stack(struct card *c, const struct place *at)
@@ -157,32 +151,39 @@ static void close_stack(struct card *c, const struct place *at)
         out_raw(&c->out, closing);
 }
 
-/* The beginning of a text that does not fit, with an ellipsis. */
+/* A string that is cut where the room ends, with an ellipsis, and what ends its node. */
 static void put_beginning(struct card *c, str text, str tail)
 {
-    static const str ellipsis = STR("…\"");
+    static const str ellipsis = STR("…");
     struct out *out = &c->out;
-    size_t room = out->limit - out->len, need = 1 + ellipsis.len + tail.len;
+    size_t room = out->limit - out->len, need = 2 + ellipsis.len + tail.len;
     size_t fitting = room > need ? out_fitting(text, room - need) : 0;
     out_char(out, '"');
     out_escaped(out, (str){text.p, fitting});
     out_raw(out, ellipsis);
+    out_char(out, '"');
     out_raw(out, tail);
     if (!fitting) out->over = true;
     c->cut = true;
 }
 
-/* A string and what ends its node; in the second writing it is cut where the room ends. */
+/* A string, and what ends its node. It is cut only in the second writing. */
 static void put_string(struct card *c, str text, str tail)
 {
     struct out *out = &c->out;
-    size_t start = out->len;
-    bool before = out->over;
+    if (out->over) return;
+    size_t room = out->limit - out->len, need = 2 + tail.len;
+    bool fits = room >= need && text.len <= room - need;
+    if (fits && c->second) fits = out_fitting(text, room - need) == text.len;
+    if (!fits) {
+        if (c->second)
+            put_beginning(c, text, tail);
+        else
+            out->over = true;
+        return;
+    }
     out_string(out, text);
     out_raw(out, tail);
-    if (!out->over || before || !c->second) return;
-    out_back(out, start);
-    put_beginning(c, text, tail);
 }
 
 static void put_text(struct card *c, str text, str tail)
@@ -359,9 +360,8 @@ static void put_button(struct card *c, const struct hint_action *action, bool le
 
 static void put_actions(struct card *c, const struct hint_list *actions, bool form)
 {
-    static const struct stack row = {.horizontal = true, .appearance = STR("plain"), .wrap = true};
     struct place at;
-    if (!actions->count || !open_stack(c, &row, &at)) return;
+    if (!actions->count || !open_stack(c, action_stack, &at)) return;
     const struct hint_action *action = actions->items;
     for (size_t i = 0; i < actions->count && !c->cut; i++)
         put_button(c, &action[i], form && i == 0);
@@ -378,10 +378,9 @@ static size_t column_parts(const struct hint_item *item)
 
 static void put_column(struct card *c, const struct hint_item *item)
 {
-    static const struct stack column = {.appearance = STR("plain")};
     struct place at;
     bool alone = column_parts(item) < 2; /* one part needs no stack around it */
-    if (!alone && !open_stack(c, &column, &at)) return;
+    if (!alone && !open_stack(c, plain_stack, &at)) return;
     put_text(c, item->title, TEXT("plain", "title"));
     put_text(c, item->subtitle, TEXT("plain", "subtitle"));
     put_text(c, item->description, TEXT("plain", "caption"));
@@ -392,10 +391,8 @@ static void put_column(struct card *c, const struct hint_item *item)
 
 static void put_row(struct card *c, const struct hint_item *item)
 {
-    static const struct stack row = {
-        .horizontal = true, .appearance = STR("plain"), .align = STR("start")};
     struct place at;
-    if (!open_stack(c, &row, &at)) return;
+    if (!open_stack(c, row_stack, &at)) return;
     put_icon(c, &item->icon);
     put_column(c, item);
     put_badge(c, item->badge.label, item->badge.status);
@@ -404,9 +401,8 @@ static void put_row(struct card *c, const struct hint_item *item)
 
 static void put_list(struct card *c, const struct hint_list *items)
 {
-    static const struct stack column = {.appearance = STR("plain")};
     struct place at;
-    if (!items->count || !open_stack(c, &column, &at)) return;
+    if (!items->count || !open_stack(c, plain_stack, &at)) return;
     const struct hint_item *item = items->items;
     for (size_t i = 0; i < items->count && !c->cut; i++) {
         struct place before = {c->out.len, c->nodes, c->buttons, c->primary};
@@ -422,15 +418,13 @@ static void put_list(struct card *c, const struct hint_list *items)
 
 static void put_header(struct card *c, const struct hint_part *part, bool root)
 {
-    static const struct stack row = {
-        .horizontal = true, .appearance = STR("plain"), .align = STR("center")};
     bool always = root && c->hints->intent == INTENT_STATUS;
     bool badge = always || part->status > STATUS_INFO;
     struct hint_icon icon = part->icon;
     if (always && !icon.name.len)
         icon = (struct hint_icon){.name = statuses[part->status].icon, .status = part->status};
     struct place at;
-    if (!open_stack(c, &row, &at)) return;
+    if (!open_stack(c, header_stack, &at)) return;
     put_icon(c, &icon);
     put_text(c, part->title, TEXT("plain", "title"));
     if (badge) put_badge(c, statuses[part->status].label[c->locale], part->status);
@@ -439,9 +433,8 @@ static void put_header(struct card *c, const struct hint_part *part, bool root)
 
 static void put_section(struct card *c, const struct hint_part *section)
 {
-    struct stack stack = {.appearance = STR("section"), .status = section->status};
     struct place at;
-    if (!open_stack(c, &stack, &at)) return;
+    if (!open_stack(c, section_stacks[section->status], &at)) return;
     put_header(c, section, false);
     put_text(c, section->description, TEXT("plain", "subtitle"));
     put_body(c, section);
@@ -469,7 +462,7 @@ static void put_sections(struct card *c)
     const struct hint_part *section = sections->items;
     struct place at;
     bool grid = is_grid(c->hints);
-    if (!sections->count || (grid && !open_grid(c, &at))) return;
+    if (!sections->count || (grid && !open_stack(c, grid_of_two, &at))) return;
     for (size_t i = 0; i < sections->count && !c->cut; i++) put_section(c, &section[i]);
     if (grid) close_stack(c, &at);
 }
@@ -535,7 +528,7 @@ static bool put_document(struct card *c, const struct ui_context *context)
 {
     struct out *out = &c->out;
     size_t kept = c->second ? cut_captions[c->locale].len + 1 : 0;
-    c->nodes = c->buttons = 0;
+    c->nodes = c->buttons = c->depth = 0;
     c->cut = false;
     c->nodes_max = UI_SCHEMA_NODES_MAX - (c->second ? 1 : 0);
     out_clear(out);
@@ -547,9 +540,8 @@ static bool put_document(struct card *c, const struct ui_context *context)
     put_meta(out, context);
     out_raw(out, STR(",\"root\":"));
 
-    struct stack root = {.appearance = is_plain(c->hints) ? STR("plain") : STR("card")};
     struct place at;
-    bool there = open_stack(c, &root, &at);
+    bool there = open_stack(c, is_plain(c->hints) ? plain_stack : card_stack, &at);
     assert(there); /* the head has a hundredth of the room */
     put_card(c);
     if (c->cut && !c->second) return false;
@@ -568,11 +560,12 @@ enum err ui_compile(struct arena *arena, const struct json *hints, const struct 
     enum err e = hints_read(arena, hints, &read, reterr);
     if (e) return e;
     struct card card = {.hints = &read, .locale = ui_locale_of(context->locale)};
-    out_init(&card.out, arena, hints->raw.len * 2, UI_SCHEMA_BYTES_MAX);
+    out_init(&card.out, arena, hints->raw.len * 4, UI_SCHEMA_BYTES_MAX);
     out_init(&card.scratch, arena, 0, UI_SCHEMA_BYTES_MAX);
+    /* An entry of a list takes three nodes with its divider: no need to try. */
+    card.second = read.card.list_items.count > UI_SCHEMA_NODES_MAX / 3;
     if (!put_document(&card, context)) {
         card.second = true;
-        card.depth = 0;
         bool fits = put_document(&card, context);
         assert(fits);
     }

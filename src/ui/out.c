@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growing bytes in an arena: capacity doubles, what it grew out of stays behind until the arena's
- * end. The escapes are those of base/json.c, U+2028 and U+2029 among them.
+ * Growing bytes in an arena: capacity grows fourfold, because what it grew out of stays behind until
+ * the arena's end. The escapes are those of base/json.c, U+2028 and U+2029 among them.
  *
  * Invariants: 1. len <= cap; 2. an append is whole or not at all, so what is there never ends inside
  * a character.
@@ -33,7 +33,7 @@ void out_back(struct out *out, size_t len)
 
 static void grow(struct out *out, size_t need)
 {
-    size_t cap = out->cap * 2;
+    size_t cap = out->cap * 4;
     while (cap < need) cap *= 2;
     char *p = arena_alloc(out->arena, cap);
     if (out->len) memcpy(p, out->p, out->len);
@@ -81,38 +81,50 @@ char out_last(const struct out *out)
 
 /* ---- escapes ---- */
 
-static inline bool is_special(unsigned char c)
+/* U+2028 and U+2029: E2 80 A8 and A9. */
+static inline bool is_separator(const char *at, const char *end)
 {
-    return c < 0x20 || c == '"' || c == '\\' || c == 0xe2;
+    return end - at >= 3 && (unsigned char)at[1] == 0x80 && ((unsigned char)at[2] & 0xfe) == 0xa8;
+}
+
+static inline bool is_special(const char *at, const char *end)
+{
+    unsigned char c = (unsigned char)*at;
+    return c < 0x20 || c == '"' || c == '\\' || (c == 0xe2 && is_separator(at, end));
 }
 
 /* The first byte that must be escaped, or the end. */
-static const char *skip_plain(const char *at, const char *end)
+static inline const char *skip_plain(const char *at, const char *end)
 {
-    for (;; at++) {
-        while (at < end && !is_special((unsigned char)*at)) at++;
-        if (at == end || (unsigned char)*at != 0xe2) return at;
-        bool separator = end - at >= 3 && (unsigned char)at[1] == 0x80 &&
-                         ((unsigned char)at[2] & 0xfe) == 0xa8; /* U+2028, U+2029 */
-        if (separator) return at;
-    }
+    while (at < end && !is_special(at, end)) at++;
+    return at;
 }
 
 struct escape {
-    char bytes[6];
     unsigned char len, taken; /* bytes of the escape, and of what it stands for */
 };
 
-static struct escape escape_at(const char *at)
+enum { ESCAPE_BYTES_MAX = 6 };
+
+static inline struct escape put_escape(const char *at, char *to)
 {
     static const char letters[0x80] = {['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
                                        ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't'};
     static const char digits[] = "0123456789abcdef";
     unsigned char c = (unsigned char)*at;
-    if (c >= 0x80)
-        return (struct escape){{'\\', 'u', '2', '0', '2', (at[2] & 1) ? '9' : '8'}, 6, 3};
-    if (letters[c]) return (struct escape){{'\\', letters[c]}, 2, 1};
-    return (struct escape){{'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]}, 6, 1};
+    if (c < 0x80 && letters[c]) {
+        to[0] = '\\';
+        to[1] = letters[c];
+        return (struct escape){2, 1};
+    }
+    memcpy(to, c < 0x80 ? "\\u00" : "\\u202", c < 0x80 ? 4 : 5);
+    if (c >= 0x80) {
+        to[5] = (at[2] & 1) ? '9' : '8';
+        return (struct escape){6, 3};
+    }
+    to[4] = digits[c >> 4];
+    to[5] = digits[c & 15];
+    return (struct escape){6, 1};
 }
 
 void out_escaped(struct out *out, str text)
@@ -121,10 +133,14 @@ void out_escaped(struct out *out, str text)
     while (at < end && !out->over) {
         const char *stop = skip_plain(at, end);
         out_raw(out, (str){at, (size_t)(stop - at)});
-        if (stop == end) break;
-        struct escape escape = escape_at(stop);
-        out_raw(out, (str){escape.bytes, escape.len});
-        at = stop + escape.taken;
+        char row[16 * ESCAPE_BYTES_MAX]; /* escapes often stand in a row */
+        size_t len = 0;
+        for (at = stop; at < end && len + ESCAPE_BYTES_MAX <= sizeof row && is_special(at, end);) {
+            struct escape escape = put_escape(at, row + len);
+            len += escape.len;
+            at += escape.taken;
+        }
+        out_raw(out, (str){row, len});
     }
 }
 
@@ -142,7 +158,7 @@ size_t out_fitting(str text, size_t room_bytes)
         room_bytes -= run;
         at = stop;
         if (at == end) break;
-        struct escape escape = escape_at(at);
+        struct escape escape = put_escape(at, (char[ESCAPE_BYTES_MAX]){0});
         if (escape.len > room_bytes) break;
         room_bytes -= escape.len;
         at += escape.taken;

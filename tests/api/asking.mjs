@@ -103,6 +103,7 @@ export function execute(home, sql) {
 // The audit trail of a thread, oldest first; `action` is a number of enum audit_action.
 export const REFUSED = 2;
 export const REVOKED = 6;
+export const MOVED = 7;
 export function audit(home, threadId, action) {
   return rows(home, `SELECT action, who, via, why, interaction_id AS id FROM audit
     WHERE thread=(SELECT id FROM threads WHERE thread_id='${threadId}') ${action === undefined ? '' : `AND action=${action}`} ORDER BY n`);

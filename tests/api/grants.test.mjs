@@ -71,13 +71,25 @@ describe('revoking', () => {
     assert.equal((await home.run(['check', '--audit'])).code, 0);
   });
 
-  test('one for all threads leaves no entry in any of them', async (t) => {
+  test('one for all threads is noted in the thread it was given in', async (t) => {
     const home = await startAsking(t);
-    const { threadId } = await approve(home.server, 'book', { scope: 'user' });
+    const { threadId, asked } = await approve(home.server, 'book', { scope: 'user' });
     await until(home.server, threadId, 'completed');
     const [{ grantId }] = (await grants(home.server)).grants;
     assert.equal((await revoke(home.server, grantId)).status, 204);
-    assert.deepEqual(audit(home, threadId, REVOKED), []);
+    assert.deepEqual(audit(home, threadId, REVOKED), [{ action: REVOKED, who: 'local', via: 'api', why: 'revoked', id: asked.interactionId }]);
+    assert.equal((await home.run(['check', '--audit'])).code, 0);
+  });
+
+  test('one for all threads outlives the thread it was given in, and goes without an entry', async (t) => {
+    const home = await startAsking(t);
+    const { threadId } = await approve(home.server, 'book', { scope: 'user' });
+    await until(home.server, threadId, 'completed');
+    assert.equal((await call(home.server, 'DELETE', `${AGENT}/threads/${threadId}`)).status, 204);
+    const [{ grantId }] = (await grants(home.server)).grants;
+    assert.equal((await revoke(home.server, grantId)).status, 204);
+    assert.deepEqual(rows(home, 'SELECT * FROM audit'), []);
+    assert.deepEqual(await grants(home.server), { grants: [] });
   });
 
   test('with a key: twice is the same answer', async (t) => {

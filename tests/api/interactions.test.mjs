@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import {
-  answer, answerRun, assertRefused, audit, cancelOne, execute, inbox, interaction, MEETING, move, REFUSED, rows, startAsking, until, waiting,
+  answer, answerRun, assertRefused, audit, cancelOne, execute, inbox, interaction, MEETING, move, MOVED, REFUSED, rows, startAsking, until, waiting,
 } from './asking.mjs';
 import { assertProblem, postJson } from './home.mjs';
 import { AGENT, endOf, factsOf, get, openEvents, postRun, runOf, TIME, user, waitFor } from './talk.mjs';
@@ -314,6 +314,19 @@ describe('cancel', () => {
     });
   }
 
+  for (const [body, field] of [[{ decision: 'approve' }, 'decision'], [{ queue: true }, 'queue'], [[], undefined], ['now', undefined]]) {
+    test(`refuses ${JSON.stringify(body)}`, async () => {
+      const { open: [asked] } = await waiting(server, 'choose');
+      assertProblem(await postJson(server, `${AGENT}/interactions/${asked.interactionId}/cancel`, body), 400, 'invalid_field', field);
+      assert.deepEqual(await interaction(server, asked.interactionId), asked);
+    });
+  }
+
+  test('with an empty object is as without a body', async () => {
+    const { open: [asked] } = await waiting(server, 'choose');
+    assert.equal((await postJson(server, `${AGENT}/interactions/${asked.interactionId}/cancel`, {})).status, 200);
+  });
+
   test('of the run: what was open is canceled', async (t) => {
     const { threadId, runId, open } = await waiting(server, 'both');
     assert.equal((await postJson(server, `${AGENT}/runs/${threadId}/cancel`, {})).status, 202);
@@ -428,7 +441,8 @@ describe('of fifty answers at once', () => {
 
 describe('time', () => {
   test('an expiry is set, shown, moved and cleared', async () => {
-    const { open: [asked] } = await waiting(server, 'choose');
+    const { threadId, open: [asked] } = await waiting(server, 'choose');
+    const noted = [];
     for (const [expiresAt, shown] of [
       ['2040-01-31T09:30:00Z', '2040-01-31T09:30:00.000Z'], ['2041-01-31T09:30:00.5+08:00', '2041-01-31T01:30:00.500Z'], [null, undefined],
       [null, undefined], ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
@@ -437,7 +451,10 @@ describe('time', () => {
       assert.equal(moved.status, 200, moved.text);
       assert.equal(moved.json().expiresAt, shown);
       assert.deepEqual(await interaction(server, asked.interactionId), moved.json());
+      noted.push({ action: MOVED, who: 'local', via: 'api', why: 'moved', id: asked.interactionId });
+      assert.deepEqual(audit(home, threadId, MOVED), noted);
     }
+    assert.equal((await home.run(['check', '--audit'])).code, 0);
   });
 
   for (const body of [
@@ -548,6 +565,21 @@ describe('a run that cannot be read', () => {
     assert.equal(facts.at(-1).data.code, 'snapshot_damaged');
     assert.deepEqual(await inbox(own.server), { interactions: [] });
   });
+
+  for (const [word, settle] of [
+    ['an answer', (on, id) => answer(on, id, { choices: ['c1'] })], ['a skip', (on, id) => answer(on, id, { skip: true })], ['a cancel', cancelOne],
+  ]) {
+    test(`${word} that settles nothing is no success`, async (t) => {
+      const own = await startAsking(t);
+      const { threadId, open: [asked] } = await waiting(own.server, 'choose');
+      await own.stop();
+      execute(own, 'UPDATE interactions SET run=run+1000');
+      await own.start();
+      assertProblem(await settle(own.server, asked.interactionId), 500, 'internal');
+      assert.equal((await interaction(own.server, asked.interactionId)).status, 'open');
+      assert.equal((await runOf(own.server, threadId)).status, 'waiting');
+    });
+  }
 
   test('fails when its time is over; others expire as they should', async (t) => {
     const own = await startAsking(t);

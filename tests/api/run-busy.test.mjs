@@ -5,12 +5,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
+import { execute } from './asking.mjs';
 import { assertProblem, call } from './home.mjs';
 import {
   accepted, AGENT, cancel, endOf, factsOf, history, isEnd, openEvents, postRun, runOf, startTalk, talk, typesOf, user,
 } from './talk.mjs';
 
 const QUEUE_MAX = 1000;
+const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
 const SCRIPT = [
   { match: '^endless', turns: [{ text: 'Once upon a time. '.repeat(20_000), chunk: 4, gap_ms: 5 }] },
   { match: '^mute', turns: [{ text: 'x', delay_ms: 600_000 }] },
@@ -271,6 +273,33 @@ describe('busy: enqueue', () => {
     const events = await openEvents(t, home.server, 'q8', { query: '?after=0' });
     await events.run('r3');
     assert.deepEqual(ends(events.facts), ['r2 cancelled', 'r1 cancelled', 'r3 completed']);
+  });
+
+  test('what waits is not read by who comes next', async (t) => {
+    const home = await startTalk(t, SCRIPT);
+    await busy(t, home.server, 'q10', 'mute');
+    await say(home.server, 'q10', 'r2');
+    await home.stop();
+    execute(home, "UPDATE runs SET queued='no JSON' WHERE status=0");
+    await home.start();
+    await say(home.server, 'q10', 'r3');
+    assertProblem(await postRun(home.server, { threadId: 'q10', messages: [user('hi', 'u-r2')] }), 400, 'invalid_field', 'messages');
+    assert.equal((await drop(home.server, 'q10', (await runOf(home.server, 'q10')).queue[0].n)).status, 204);
+    await accepted(home.server, { threadId: 'q10', runId: 'r4', messages: [user('hi', 'u-r2')] });
+    assert.deepEqual((await runOf(home.server, 'q10')).queue.map(({ runId }) => runId), ['r3', 'r4']);
+  });
+
+  test(`is full beyond ${QUEUE_BYTES_MAX} bytes`, async (t) => {
+    const { server } = held;
+    const events = await busy(t, server, 'q11', 'mute');
+    const long = 'x'.repeat(QUEUE_BYTES_MAX / 4); // each is kept twice, to be shown and to be searched
+    for (const runId of ['r2', 'r3']) await say(server, 'q11', runId, long);
+    assertProblem(await postRun(server, { threadId: 'q11', messages: [user('one more')] }), 429, 'rate_limited');
+    assert.deepEqual((await runOf(server, 'q11')).queue.map(({ messages }) => messages[0].content === long), [true, true]);
+    await drop(server, 'q11', (await runOf(server, 'q11')).queue[0].n);
+    await say(server, 'q11', 'r4');
+    await cancel(server, 'q11', { queue: true });
+    await events.until(endOf('r1'));
   });
 
   test(`is full at ${QUEUE_MAX}`, async (t) => {

@@ -9,11 +9,13 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
-import { answer, interaction, move, rows, startAsking, until, waiting } from './asking.mjs';
-import { TIME, waitFor } from './talk.mjs';
+import { answer, inbox, interaction, move, rows, startAsking, until, waiting } from './asking.mjs';
+import { call } from './home.mjs';
+import { AGENT, TIME, waitFor } from './talk.mjs';
 
 const SECRET = 'a-secret-between-us';
 const FRESH_S = 120;
+const SILENT = 40; // messages to a receiver that never answers
 
 // A receiver that answers with the statuses of its plan, then with 204: {url, seen: [{headers, body}]}.
 async function startReceiver(t, plan = []) {
@@ -23,6 +25,7 @@ async function startReceiver(t, plan = []) {
     request.on('data', (piece) => pieces.push(piece)).on('end', () => {
       seen.push({ method: request.method, path: request.url, headers: request.headers, body: Buffer.concat(pieces).toString('utf8') });
       const status = plan.shift() ?? 204;
+      if (status === 'hold') return;
       if (status === 'cut') request.socket.destroy();
       else response.writeHead(status).end();
     });
@@ -104,6 +107,30 @@ describe('a webhook', () => {
     await move(home.server, asked.interactionId, { expiresAt: new Date(Date.now() + 200).toISOString() });
     await arrived(seen, 1);
     assert.equal(assertGenuine(seen[0]).interaction.status, 'expired');
+  });
+
+  test('hears that a wait is over because its thread was deleted', async (t) => {
+    const { url, seen } = await startReceiver(t);
+    const home = await startHooked(t, [{ url, events: ['interaction.resolved'] }]);
+    const { threadId, open } = await waiting(home.server, 'both');
+    assert.equal((await call(home.server, 'DELETE', `${AGENT}/threads/${threadId}`)).status, 204);
+    await arrived(seen, open.length);
+    const told = seen.map(assertGenuine).map(({ interaction: { interactionId, status } }) => `${interactionId} ${status}`);
+    assert.deepEqual(told.sort(), open.map(({ interactionId }) => `${interactionId} canceled`).sort());
+    assert.deepEqual(await inbox(home.server), { interactions: [] });
+    assert.deepEqual(rows(home, 'SELECT * FROM runs'), []);
+  });
+
+  test('that never answers keeps no news from another, however much waits for it', async (t) => {
+    const { url, seen } = await startReceiver(t);
+    const silent = await startReceiver(t, Array(SILENT).fill('hold'));
+    const home = await startHooked(t, [{ url: silent.url, events: ['interaction.opened'] }, { url, events: ['interaction.resolved'] }]);
+    for (let i = 0; i < SILENT; i++) await waiting(home.server, 'choose');
+    const { open: [asked] } = await waiting(home.server, 'choose');
+    await answer(home.server, asked.interactionId, { choices: ['c1'] });
+    await arrived(seen, 1);
+    assert.equal(assertGenuine(seen[0]).interaction.interactionId, asked.interactionId);
+    assert.ok(silent.seen.length < SILENT);
   });
 
   for (const status of [500, 429, 302, 404, 'cut']) {

@@ -364,7 +364,7 @@ static void check_start(struct sim *sim, const struct call *call, const int *set
     if (verdict == VERDICT_DENY) broken(sim, "a denied call starts");
     if (!form_takes(sim->house.forms[fake], args))
         broken(sim, "a call starts with wrong arguments");
-    if (!deed->approved && (asked || verdict != VERDICT_ALLOW))
+    if (asked ? !deed->approved : verdict != VERDICT_ALLOW)
         broken(sim, "a call starts that nobody approved");
     if (asked && (!str_eq(call->args, deed->asked.args) || !str_eq(call->tool, deed->asked.tool) ||
                   !str_eq(call->binding, deed->asked.binding)))

@@ -192,6 +192,7 @@ static void live_run(struct sim *sim)
     }
     sim->process.state = SHELL_GONE;
     sim->process.flight_count = 0;
+    sim->process.letting_go = false;
     sim->process.again = false;
 }
 

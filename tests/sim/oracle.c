@@ -153,7 +153,8 @@ static struct fate_of_call start_one(struct sim *sim, const struct call *call, u
     enum verdict verdict = verdict_of(sim, settings, (enum fake)fake, args);
     if (verdict == VERDICT_DENY) return failed("policy_changed");
     bool lapsed = asked && !str_eq(tool->schema, deed->asked.schema);
-    if (lapsed || (verdict == VERDICT_CONFIRM && !deed->approved))
+    bool approved = asked && deed->approved; /* "retry" alone approves nothing */
+    if (lapsed || (verdict == VERDICT_CONFIRM && !approved))
         return (*confirms)++ < CONFIRMS_OPEN_MAX ? waiting : failed("too_many_confirms");
     return (struct fate_of_call){.state = CALL_STARTED};
 }

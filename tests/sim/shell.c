@@ -98,19 +98,28 @@ static void landed(struct sim *sim, struct flight *flight, bool failed)
     };
 }
 
+/* No attempt is left. A write of which one was lost may have happened. */
+static void give_up(struct sim *sim, struct flight *flight, const char *code, str text)
+{
+    struct deed *deed = deed_of(sim, flight->call_id);
+    flight->lost = flight->in_doubt && flight->write;
+    flight->over = true;
+    if (flight->lost)
+        deed->doubt = deed->flown_lost = true;
+    else
+        set_failed(flight, code, text);
+}
+
 static void not_landed(struct sim *sim, struct flight *flight, bool lost)
 {
-    if ((!lost || flight->repeatable) && flight->attempts < CALL_ATTEMPTS_MAX) {
+    bool again = !lost || flight->repeatable;
+    flight->in_doubt = flight->in_doubt || lost;
+    if (again && flight->attempts < CALL_ATTEMPTS_MAX && !sim->process.letting_go) {
         flight->attempts++;
+        flight->resting = true;
         return;
     }
-    if (lost && flight->write) {
-        struct deed *deed = deed_of(sim, flight->call_id);
-        flight->over = flight->lost = true;
-        deed->doubt = deed->flown_lost = true;
-        return;
-    }
-    set_failed(flight, "tool_unavailable", STR("not reached"));
+    give_up(sim, flight, "tool_unavailable", STR("not reached"));
 }
 
 static void execute(struct sim *sim, struct flight *flight)
@@ -147,7 +156,9 @@ bool flight_event(struct sim *sim)
     for (size_t i = 0; i < process->flight_count; i++) {
         struct flight *flight = &process->flights[(first + i) % process->flight_count];
         if (flight->over) continue;
-        if (!flight->executed && one_in(&sim->chance, 2))
+        if (flight->resting)
+            flight->resting = false;
+        else if (!flight->executed && one_in(&sim->chance, 2))
             execute(sim, flight);
         else
             flight_end(sim, flight);
@@ -157,15 +168,16 @@ bool flight_event(struct sim *sim)
     return false;
 }
 
-/* What only reads is not waited for in a run that is being cancelled. */
-static void let_go_reads(struct sim *sim)
+/* In a run that is being cancelled nothing is tried again, and what only reads is not waited for. */
+static void let_go(struct sim *sim)
 {
     struct process *process = &sim->process;
+    process->letting_go = true;
     for (size_t i = 0; i < process->flight_count; i++) {
         struct flight *flight = &process->flights[i];
-        if (flight->write || flight->over) continue;
-        set_failed(flight, "cancelled",
-                   text_say(&sim->life, TEXT_CANCELLED, flight->locale, STR_EMPTY));
+        if (flight->over || (flight->write && !flight->resting)) continue;
+        give_up(sim, flight, "cancelled",
+                text_say(&sim->life, TEXT_CANCELLED, flight->locale, STR_EMPTY));
     }
 }
 
@@ -190,9 +202,10 @@ void shell_die(struct sim *sim)
         deed->flown_lost = false;
     }
     for (size_t i = 0; i < process->flight_count; i++)
-        if (!process->flights[i].over && one_in(&sim->chance, 2))
+        if (!process->flights[i].over && !process->flights[i].resting && one_in(&sim->chance, 2))
             execute(sim, &process->flights[i]);
     process->flight_count = 0;
+    process->letting_go = false;
     process->speech = (struct speech){0};
     process->alive = false;
     process->again = false;
@@ -313,7 +326,7 @@ static void go_on(struct sim *sim)
 {
     struct process *process = &sim->process;
     process->state = SHELL_WORKING;
-    if (process->view.cancelling) let_go_reads(sim);
+    if (process->view.cancelling) let_go(sim);
     if (save_flight(sim) || look_for_lost(sim)) return;
     if (process->speech.whole && !process->view.cancelling) {
         step_turn(sim);

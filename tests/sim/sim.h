@@ -153,6 +153,8 @@ struct flight {
     str call_id, tool, args, locale;
     bool repeatable, write;
     bool executed, over, lost;
+    bool resting;  /* between two attempts */
+    bool in_doubt; /* an attempt was lost */
     unsigned attempts;
     struct call_end end;
 };
@@ -172,6 +174,7 @@ struct process {
     struct speech speech;
     struct flight flights[FLIGHTS_MAX];
     size_t flight_count;
+    bool letting_go; /* the run is being cancelled: nothing is tried again */
 };
 
 /* ---- coverage ---- */

@@ -16,7 +16,7 @@ static void names(void **state)
 {
     (void)state;
     static const char *const expected[] = {"opened", "resolved", "refused", "started",
-                                           "ended",  "granted",  "revoked"};
+                                           "ended",  "granted",  "revoked", "moved"};
     assert_int_equal(COUNT(expected), AUDIT_ACTION_COUNT);
     for (unsigned i = 0; i < COUNT(expected); i++)
         assert_string_equal(audit_action_name((enum audit_action)i), expected[i]);

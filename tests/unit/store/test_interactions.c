@@ -209,12 +209,15 @@ static void superseding(void **state)
         interaction.type = rows[i].type;
         interaction.status = rows[i].status;
         assert_int_equal(interaction_add(t->db, &interaction), OK);
-        assert_int_equal(interaction_supersede(t->db, interaction.thread, interaction.call_id),
+        assert_int_equal(interaction_supersede(t->db, &t->arena, interaction.thread,
+                                               interaction.call_id, &found),
                          rows[i].expected);
         assert_int_equal(interaction_find(t->db, &t->arena, interaction.id, &found), OK);
         assert_int_equal(found.status, rows[i].expected ? rows[i].status : INTERACTION_SUPERSEDED);
     }
-    assert_int_equal(interaction_supersede(t->db, interaction.thread, STR("call_x")), ERR_BUSY);
+    assert_int_equal(interaction_supersede(t->db, &t->arena, interaction.thread, STR("call_x"),
+                                           &found),
+                     ERR_BUSY);
 }
 
 static void unknown_numbers_are_damage(void **state)

@@ -34,7 +34,7 @@ struct post_run {
     struct plain_message plain; /* its new messages */
     uint32_t max_rounds;        /* of the agent, when the request came; its settings may change */
     str locale;                 /* likewise */
-    str timezone; /* of the person */
+    str timezone;               /* of the person */
     bool queue_full;
 };
 

@@ -18,7 +18,7 @@ struct grant {
     int64_t thread; /* 0: all threads of the owner */
     str thread_id;  /* of that thread; empty for all */
     str tool;
-    str match; /* JSON object {"arg": value}; "{}": whatever the arguments */
+    str match;    /* JSON object {"arg": value}; "{}": whatever the arguments */
     str approver; /* role that gave it; empty: the owner did */
     str made_by, interaction_id;
     msec created;

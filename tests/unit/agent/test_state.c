@@ -52,7 +52,7 @@ static struct state full_state(void)
     "\"done_when\":\"a room is booked\"},{\"content\":\"写邀请 \\\"x\\\"\",\"done_when\":\"\"}]," \
     "\"current_step\":1,\"max_rounds\":4294967295,\"round_used\":3,"                                 \
     "\"consecutive_corrections\":2,\"input_tokens\":9007199254740991,\"output_tokens\":31,"          \
-    "\"turns\":4,\"active_ms\":1500,\"leg_since\":1794722770000,\"locale\":\"zh-CN\"},"        \
+    "\"turns\":4,\"active_ms\":1500,\"leg_since\":1794722770000,\"locale\":\"zh-CN\"},"              \
     "\"interaction_ids\":[\"int_1\",\"int_2\"],\"call_ids\":[\"call_1\"],"                           \
     "\"resume\":{\"node\":\"execute\",\"phase\":\"executing\",\"step\":1},"                          \
     "\"context\":{\"from_message\":9223372036854775807}}"

@@ -164,8 +164,8 @@ static const struct migration migrations[] = {
         "CREATE INDEX idempotency_by_thread ON idempotency(thread) WHERE thread IS NOT NULL;"),
 
     /* A run's input may be long and never changes: apart from the row that every step writes, a
-     * step does not write it again. How much waits on a thread, and which messages, is known without
-     * reading what waits. An interaction goes with its thread, as its run does.
+     * step does not write it again. How much waits on a thread, and which messages, is known
+     * without reading what waits. An interaction goes with its thread, as its run does.
      *
      * The three indexes that interactions are listed by hold all that a list looks at, in its
      * order, for each status apart. */
@@ -180,9 +180,9 @@ static const struct migration migrations[] = {
         "UPDATE runs SET input_bytes=length(CAST("
         "  (SELECT input FROM run_inputs WHERE run=id) AS BLOB))"
         "  WHERE id IN (SELECT run FROM run_inputs);"
-        "ALTER TABLE runs ADD COLUMN queued_bytes INTEGER NOT NULL DEFAULT 0;" /* with its input's */
+        "ALTER TABLE runs ADD COLUMN queued_bytes INTEGER NOT NULL DEFAULT 0;" /* and its input */
         "UPDATE runs SET queued_bytes=input_bytes+length(CAST(queued AS BLOB)) WHERE status=0;"
-        "CREATE INDEX runs_queued ON runs(thread, queued_bytes) WHERE status=0;"
+        "CREATE INDEX runs_queued ON runs(status, thread, queued_bytes) WHERE status=0;"
         "CREATE TABLE queued_ids ("            /* of the messages that wait */
         "  thread INTEGER NOT NULL,"           /* of the run */
         "  id TEXT NOT NULL,"

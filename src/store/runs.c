@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tables `runs`, `run_inputs`, `queued_ids`, `legs` and `accepted`. Runs of a thread are queued
- * and started in the order of their ids. An input may have megabytes and is read once: it has a table
- * of its own, so that the row of the run, which every step reads and writes, stays short.
+ * and started in the order of their ids. An input may have megabytes and is read once: it has a
+ * table of its own, so that the row of the run, which every step reads and writes, stays short.
  *
  * A message that waits may have megabytes too, and stands in the row of its run. Who adds another
  * looks at none of them: their lengths are in the index runs_queued, their ids in `queued_ids`.

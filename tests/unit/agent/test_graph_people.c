@@ -34,7 +34,8 @@ static const struct decision_row {
     {"ask_user", ASK, DECISION_CANCEL, "", CALL_CANCELLED, "cancelled", CANCELLED},
     {"ask_user", ASK, DECISION_EXPIRE, "", CALL_CANCELLED, "expired", EXPIRED},
     {"calendar_write", TITLE, DECISION_APPROVE, "", CALL_APPROVED, "", ""},
-    {"calendar_write", TITLE, DECISION_EDIT, "{\"title\":\"y\"}", CALL_APPROVED, "", ""},
+    {"calendar_write", TITLE, DECISION_EDIT, "{\"title\":\"y\"}", CALL_APPROVED, "",
+     "The user changed the arguments to: {\"title\":\"y\"}"}, /* and then the result */
     {"calendar_write", TITLE, DECISION_REJECT, "", CALL_REJECTED, "rejected",
      "The user rejected this call"},
     {"calendar_write", TITLE, DECISION_REJECT, "late", CALL_REJECTED, "rejected", SAID "late"},
@@ -293,6 +294,26 @@ static void both_superseded(void **state)
     assert_int_equal(desk.last.superseded_count, 2);
 }
 
+/* "Retry" says that it may be sent again, not that it is approved. */
+static void retry_is_no_approval(void **state)
+{
+    (void)state;
+    static const struct policy_row confirm[] = {{{ORDER, sizeof ORDER - 1}, VERDICT_CONFIRM}};
+    AUTO(desk_done) struct desk desk;
+    desk_init(&desk);
+    desk_call(&desk, ORDER, TITLE); /* allowed */
+    desk_step(&desk, (struct input){.kind = INPUT_LOST, .call_id = STR("call_1")});
+    desk_answer(&desk, "{\"decision\":\"retry\"}");
+    desk.agent.policy_settings = (struct policy){.rows = confirm, .count = 1};
+    desk_step(&desk, (struct input){.kind = INPUT_START});
+    expect_call(&desk, "asked", "call_1", CALL_WAITING, "");
+    assert_int_equal(desk.last.superseded_count, 0);
+    desk_answer(&desk, "{\"decision\":\"approve\"}");
+    desk_step(&desk, (struct input){.kind = INPUT_START});
+    expect_call(&desk, "approved", "call_1", CALL_STARTED, "");
+    assert_int_equal(desk_row(&desk, "call_1")->attempts, 2);
+}
+
 /* ---- lost ---- */
 
 static void lost_calls(void **state)
@@ -402,6 +423,7 @@ int test_graph_people(void)
         cmocka_unit_test(last_look),
         cmocka_unit_test(look_at_answer),
         cmocka_unit_test(both_superseded),
+        cmocka_unit_test(retry_is_no_approval),
         cmocka_unit_test(lost_calls),
         cmocka_unit_test(cancel_while_waiting),
         cmocka_unit_test(cancel_while_working),

@@ -257,7 +257,7 @@ static enum err find_fields(const struct reader *r, const struct yaml_node *item
 static enum err load_record(const struct reader *r, const struct yaml_node *item, size_t index,
                             void *record)
 {
-    const struct yaml_node *map;
+    const struct yaml_node *map = NULL;
     enum err e = find_fields(r, item, index, &map);
     if (e) return e;
     memcpy(record, r->kind->defaults, r->kind->size);

@@ -248,6 +248,7 @@ static int64_t full_thread(struct db *db, const char *owner)
     message_made(db, thread, "m", "x", 1);
     struct run queued = {.thread = thread, .run_id = STR("q"), .input = STR("{\"state\":1}")};
     assert_int_equal(run_add(db, &queued), OK);
+    assert_int_equal(queued_id_add(db, &queued, STR("m2")), OK);
     int64_t run = run_made(db, thread, "r", RUN_RUNNING);
     unsigned char hash[HASH_BYTES] = {0};
     assert_int_equal(snapshot_save(db, run, 0, 1, STR("bytes"), hash), OK);

@@ -174,6 +174,7 @@ static enum err settle_all(struct thread_change *tc, struct db *db,
         e = run_resolve(db, arena, plain->settle.saver, tc->thread.id, resolutions, count,
                         plain->settle.now, plain->settle.random, &stepped);
     if (e) return e;
+    if (stepped.damaged) taken->answered = STR("[]"); /* the run has failed instead */
     thread_change_stepped(tc, &stepped);
     return run_find(db, arena, tc->thread.id, run->run_id, run); /* its leg may be a new one */
 }

@@ -496,7 +496,9 @@ static enum err check_whole(const struct state *state, struct fault *reterr)
                            "is behind the end of the plan");
     if (interrupted && resume_absent(&state->resume))
         return fault_field(reterr, ERR_INVALID_FIELD, "resume", "is missing");
-    if (!resume_absent(&state->resume) && !phase_leads_to(PHASE_INTERRUPTED, state->resume.phase))
+    bool ends = state->resume.phase == PHASE_DONE;
+    if (!resume_absent(&state->resume) &&
+        (ends || !phase_leads_to(PHASE_INTERRUPTED, state->resume.phase)))
         return fault_field(reterr, ERR_INVALID_FIELD, "resume.phase", "is not one to go on in");
     if (state->resume.step > state->plan.count)
         return fault_field(reterr, ERR_INVALID_FIELD, "resume.step",

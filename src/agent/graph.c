@@ -58,6 +58,11 @@ str step_id(struct step *step, const char *prefix)
     return arena_printf(step->arena, "%s%s", prefix, id);
 }
 
+str step_say(struct step *step, enum text text, str argument)
+{
+    return text_say(step->arena, text, step->state->locale, argument);
+}
+
 void add_fact(struct step *step, const char *type, str data)
 {
     struct outcome *out = step->out;

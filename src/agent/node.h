@@ -31,6 +31,7 @@ struct step {
 
 /* ---- graph.c ---- */
 str step_id(struct step *step, const char *prefix);
+str step_say(struct step *step, enum text text, str argument); /* in the run's language */
 void add_fact(struct step *step, const char *type, str data);
 void add_message(struct step *step, struct message message); /* row of the fact added last */
 void add_audit(struct step *step, enum audit_action action, const struct interaction *interaction,

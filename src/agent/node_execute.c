@@ -31,11 +31,6 @@ bool has_state(const struct step *step, enum call_state state)
     return false;
 }
 
-static str say(struct step *step, enum text text, str argument)
-{
-    return text_say(step->arena, text, step->state->locale, argument);
-}
-
 /* ---- ends that no tool has a part in ---- */
 
 /* `error` NULL: the text is the result, as the person gave it. */
@@ -59,7 +54,7 @@ void end_unstarted(struct step *step, enum text text)
         struct work_call *work = &step->calls[i];
         if (!call_ready(&work->call) && work->call.state != CALL_WAITING) continue;
         if (PLANT(CANCEL_FORGETS) && work->call.state == CALL_APPROVED) continue;
-        end_call(step, work, CALL_CANCELLED, "cancelled", say(step, text, STR_EMPTY));
+        end_call(step, work, CALL_CANCELLED, "cancelled", step_say(step, text, STR_EMPTY));
     }
 }
 
@@ -69,7 +64,8 @@ void end_started(struct step *step)
         struct work_call *work = &step->calls[i];
         bool started = work->call.state == CALL_STARTED;
         if (!started && work->call.state != CALL_UNCERTAIN) continue;
-        end_call(step, work, CALL_FAILED, "unknown_outcome", say(step, TEXT_UNKNOWN, STR_EMPTY));
+        end_call(step, work, CALL_FAILED, "unknown_outcome",
+                 step_say(step, TEXT_UNKNOWN, STR_EMPTY));
         if (started && work->call.rule.len)
             add_audit(step, AUDIT_ENDED, NULL, &work->call, STR("uncertain"), work->call.args);
     }
@@ -117,7 +113,8 @@ static void try_start(struct step *step, struct work_call *work)
     struct json *args = NULL;
     struct fault why = {0};
     if (!tool) {
-        end_call(step, work, CALL_FAILED, "tool_unavailable", say(step, TEXT_NO_TOOL, call->tool));
+        end_call(step, work, CALL_FAILED, "tool_unavailable",
+                 step_say(step, TEXT_NO_TOOL, call->tool));
         return;
     }
     bool intact = json_parse(step->arena, call->args, &args, NULL) == OK;
@@ -127,7 +124,7 @@ static void try_start(struct step *step, struct work_call *work)
     }
     if (schema_check(tool->args, args, "args", &why)) { /* the tool is another since */
         end_call(step, work, CALL_FAILED, "invalid_arguments",
-                 say(step, TEXT_BAD_ARGS, str_c(why.text)));
+                 step_say(step, TEXT_BAD_ARGS, str_c(why.text)));
         return;
     }
     struct judgement judged = policy_judge(step->arena, &agent->policy, &agent->policy_settings,
@@ -136,7 +133,7 @@ static void try_start(struct step *step, struct work_call *work)
     bool approved = call->state == CALL_APPROVED && call->rule.len;
     if (judged.verdict == VERDICT_DENY) {
         end_call(step, work, CALL_FAILED, "policy_changed",
-                 say(step, TEXT_POLICY_CHANGED, call->tool));
+                 step_say(step, TEXT_POLICY_CHANGED, call->tool));
         add_audit(step, AUDIT_REFUSED, NULL, call, STR("policy_changed"), call->args);
     } else if (schema_changed(step, call, tool) ||
                (judged.verdict == VERDICT_CONFIRM && !approved)) {
@@ -198,10 +195,11 @@ void on_lost(struct step *step)
         bool stopped = step->view->cancelling;
         end_call(step, work, stopped ? CALL_CANCELLED : CALL_FAILED,
                  stopped ? "cancelled" : "tool_unavailable",
-                 say(step, stopped ? TEXT_CANCELLED : TEXT_NO_TOOL, work->call.tool));
+                 step_say(step, stopped ? TEXT_CANCELLED : TEXT_NO_TOOL, work->call.tool));
         show_results(step);
     } else if (step->view->cancelling) {
-        end_call(step, work, CALL_FAILED, "unknown_outcome", say(step, TEXT_UNKNOWN, STR_EMPTY));
+        end_call(step, work, CALL_FAILED, "unknown_outcome",
+                 step_say(step, TEXT_UNKNOWN, STR_EMPTY));
         show_results(step);
     } else {
         work->touched = true;
@@ -223,8 +221,8 @@ static str summary(struct step *step, const struct call *call)
     if (call->state == CALL_FAILED && call->content.len &&
         str_eq(call->error, STR("unknown_outcome")))
         return call->content;
-    if (str_eq(call->content, say(step, TEXT_HAPPENED, STR_EMPTY))) return call->content;
-    return say(step, call->state == CALL_DONE ? TEXT_TOOL_DONE : TEXT_TOOL_FAILED, call->tool);
+    if (str_eq(call->content, step_say(step, TEXT_HAPPENED, STR_EMPTY))) return call->content;
+    return step_say(step, call->state == CALL_DONE ? TEXT_TOOL_DONE : TEXT_TOOL_FAILED, call->tool);
 }
 
 /* {"tool_call_id", "tool_name", "run_id", "stage", "task_id"?, "summary_version"} */

@@ -16,11 +16,6 @@
 #include "store/rows.h"
 #include "tool/schema.h"
 
-static str say(struct step *step, enum text text, str argument)
-{
-    return text_say(step->arena, text, step->state->locale, argument);
-}
-
 /* ---- opening ---- */
 
 /* The first of a set records the way back. */
@@ -129,7 +124,7 @@ bool call_intact(const struct step *step, const struct call *call)
 
 void refuse_binding(struct step *step, struct work_call *work)
 {
-    end_call(step, work, CALL_FAILED, "binding_mismatch", say(step, TEXT_BINDING, STR_EMPTY));
+    end_call(step, work, CALL_FAILED, "binding_mismatch", step_say(step, TEXT_BINDING, STR_EMPTY));
     add_audit(step, AUDIT_REFUSED, NULL, &work->call, STR("binding_mismatch"), work->call.args);
 }
 
@@ -137,7 +132,8 @@ void refuse_binding(struct step *step, struct work_call *work)
 static bool too_many_confirms(struct step *step, struct work_call *work)
 {
     if (confirms_open(step) < CONFIRMS_OPEN_MAX) return false;
-    end_call(step, work, CALL_FAILED, "too_many_confirms", say(step, TEXT_TOO_MANY, STR_EMPTY));
+    end_call(step, work, CALL_FAILED, "too_many_confirms",
+             step_say(step, TEXT_TOO_MANY, STR_EMPTY));
     return true;
 }
 
@@ -151,7 +147,7 @@ void open_confirm(struct step *step, struct work_call *work, const struct tool *
     call->rule = confirm_rule(step->arena, judged, tool);
     call->binding = binding_of(step, call);
     str summary = call_summary(step->arena, tool, call->tool, args);
-    str question = say(step, TEXT_ASK_CONFIRM, call->tool);
+    str question = step_say(step, TEXT_ASK_CONFIRM, call->tool);
     interrupt(step, current_node(step), step->state->phase);
     open_one(step, (struct interaction){
                        .type = INTERACTION_CONFIRM,
@@ -192,7 +188,7 @@ static str plan_question(struct step *step, str args)
     struct plan plan = plan_of(step, args);
     AUTO(buf_done) struct buf text;
     buf_init(&text, args.len + 64 * (plan.count + 2));
-    buf_append(&text, say(step, TEXT_ASK_PLAN, STR_EMPTY));
+    buf_append(&text, step_say(step, TEXT_ASK_PLAN, STR_EMPTY));
     for (size_t i = 0; i < plan.count; i++) {
         buf_printf(&text, "\n%zu. ", i + 1);
         buf_append(&text, text_one_line(step->arena, plan.steps[i].content));
@@ -219,7 +215,7 @@ void open_plan(struct step *step, struct work_call *work)
                        .display_text = question,
                        .tool = call->tool,
                        .args = call->args,
-                       .summary = say(step, TEXT_ASK_PLAN, STR_EMPTY),
+                       .summary = step_say(step, TEXT_ASK_PLAN, STR_EMPTY),
                        .args_schema = tool_submit_plan.schema,
                        .risk = str_c(tool_risk_name(RISK_WRITE)),
                        .binding = call->binding,
@@ -245,7 +241,7 @@ void open_uncertain(struct step *step, struct work_call *work)
                        .type = INTERACTION_UNCERTAIN,
                        .call_id = call->call_id,
                        .approver = rule_approver(call->rule),
-                       .display_text = say(step, TEXT_ASK_UNCERTAIN, call->tool),
+                       .display_text = step_say(step, TEXT_ASK_UNCERTAIN, call->tool),
                        .tool = call->tool,
                        .args = call->args,
                        .summary = call_summary(step->arena, tool, call->tool, args),
@@ -259,7 +255,7 @@ void open_connection_lost(struct step *step, str reason)
     interrupt(step, current_node(step), step->state->phase);
     open_one(step, (struct interaction){
                        .type = INTERACTION_CONNECTION_LOST,
-                       .display_text = say(step, TEXT_ASK_MODEL, reason),
+                       .display_text = step_say(step, TEXT_ASK_MODEL, reason),
                    });
 }
 
@@ -299,16 +295,16 @@ static str told(struct step *step, const struct interaction *interaction,
 {
     bool unsure = interaction->type == INTERACTION_UNCERTAIN;
     if (unsure && r->decision != DECISION_RETRY)
-        return say(step, r->decision == DECISION_HAPPENED ? TEXT_HAPPENED : TEXT_UNKNOWN,
-                   STR_EMPTY);
+        return step_say(step, r->decision == DECISION_HAPPENED ? TEXT_HAPPENED : TEXT_UNKNOWN,
+                        STR_EMPTY);
     switch (r->decision) {
     case DECISION_CANCEL:
-        return say(step, TEXT_CANCELLED, STR_EMPTY);
+        return step_say(step, TEXT_CANCELLED, STR_EMPTY);
     case DECISION_EXPIRE:
-        return say(step, TEXT_EXPIRED, STR_EMPTY);
+        return step_say(step, TEXT_EXPIRED, STR_EMPTY);
     case DECISION_REJECT:
-        return r->text.len ? say(step, TEXT_REJECTED_SAYING, r->text)
-                           : say(step, TEXT_REJECTED, STR_EMPTY);
+        return r->text.len ? step_say(step, TEXT_REJECTED_SAYING, r->text)
+                           : step_say(step, TEXT_REJECTED, STR_EMPTY);
     default:
         return r->text;
     }
@@ -377,14 +373,15 @@ static void adopt_plan(struct step *step, struct work_call *work, const struct r
     }
     state->plan = plan_of(step, work->call.args);
     if (!state->plan.count) { /* nothing but blanks */
-        end_call(step, work, CALL_FAILED, "invalid_arguments", say(step, TEXT_PLAN_OFF, STR_EMPTY));
+        end_call(step, work, CALL_FAILED, "invalid_arguments",
+                 step_say(step, TEXT_PLAN_OFF, STR_EMPTY));
         return;
     }
     state->resume.phase = PHASE_EXECUTING;
     state->resume.step = 0;
     end_call(step, work, CALL_DONE, NULL,
-             edited ? say(step, TEXT_PLAN_EDITED, r->args)
-                    : say(step, TEXT_PLAN_APPROVED, STR_EMPTY));
+             edited ? step_say(step, TEXT_PLAN_EDITED, r->args)
+                    : step_say(step, TEXT_PLAN_APPROVED, STR_EMPTY));
 }
 
 /* Where the run goes on is decided here; it goes there when nothing else of the set is open. */
@@ -439,13 +436,13 @@ static void supersede(struct step *step, struct work_call *work, const struct in
     enum err e = json_parse(step->arena, work->call.args, &args, NULL);
     if (!tool) {
         end_call(step, work, CALL_FAILED, "tool_unavailable",
-                 say(step, TEXT_NO_TOOL, work->call.tool));
+                 step_say(step, TEXT_NO_TOOL, work->call.tool));
         return;
     }
     if (!e) e = schema_check(tool->args, args, "args", &why);
     if (e) {
         end_call(step, work, CALL_FAILED, "invalid_arguments",
-                 say(step, TEXT_BAD_ARGS, str_c(why.text)));
+                 step_say(step, TEXT_BAD_ARGS, str_c(why.text)));
         return;
     }
     str rule = old->type == INTERACTION_CONFIRM ? work->call.rule : STR_EMPTY;
@@ -463,7 +460,8 @@ static void settle_confirm(struct step *step, struct work_call *work,
     case DECISION_EDIT:
         if (!approves(step, work, interaction, r)) break;
         call->args = r->args;
-        call->model_text = say(step, TEXT_EDITED, r->args); /* its result is told behind this */
+        call->model_text =
+            step_say(step, TEXT_EDITED, r->args); /* its result is told behind this */
         call->binding = binding_of(step, call);
         call->state = CALL_APPROVED;
         break;
@@ -511,7 +509,7 @@ static void apply(struct step *step, const struct interaction *interaction,
 {
     if (interaction->type == INTERACTION_CONNECTION_LOST) {
         if (r->decision != DECISION_CONTINUE)
-            fail_run(step, "model_unavailable", say(step, TEXT_NO_MODEL, STR_EMPTY), true);
+            fail_run(step, "model_unavailable", step_say(step, TEXT_NO_MODEL, STR_EMPTY), true);
         return;
     }
     struct work_call *work = find_call(step, interaction->call_id);
@@ -571,8 +569,9 @@ void cancel_open(struct step *step)
         if (!work) continue;
         if (interaction.type == INTERACTION_UNCERTAIN)
             end_call(step, work, CALL_FAILED, "unknown_outcome",
-                     say(step, TEXT_UNKNOWN, STR_EMPTY));
+                     step_say(step, TEXT_UNKNOWN, STR_EMPTY));
         else
-            end_call(step, work, CALL_CANCELLED, "cancelled", say(step, TEXT_CANCELLED, STR_EMPTY));
+            end_call(step, work, CALL_CANCELLED, "cancelled",
+                     step_say(step, TEXT_CANCELLED, STR_EMPTY));
     }
 }

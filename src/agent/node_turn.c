@@ -118,17 +118,12 @@ static struct sorted wrong(struct step *step, const char *why)
     return (struct sorted){.sort = SORT_WRONG, .error = "invalid_arguments", .text = text};
 }
 
-static str say(struct step *step, enum text text, str argument)
-{
-    return text_say(step->arena, text, step->state->locale, argument);
-}
-
 static struct sorted sort_ask(struct step *step, const struct call *call)
 {
     struct sorted s = {.sort = SORT_ASK};
     struct fault why = {0};
     if (!step->input->agent->ask_user)
-        return failed("not_offered", say(step, TEXT_ASK_OFF, STR_EMPTY));
+        return failed("not_offered", step_say(step, TEXT_ASK_OFF, STR_EMPTY));
     if (ask_parse(step->arena, call->args, &s.asked, &why)) return wrong(step, why.text);
     return s;
 }
@@ -152,7 +147,7 @@ static enum err check_schema(struct step *step, str schema_text, const struct js
 static struct sorted sort_plan(struct step *step, const struct json *args)
 {
     struct fault why = {0};
-    if (!plan_offered(step)) return failed("not_offered", say(step, TEXT_PLAN_OFF, STR_EMPTY));
+    if (!plan_offered(step)) return failed("not_offered", step_say(step, TEXT_PLAN_OFF, STR_EMPTY));
     if (check_schema(step, tool_submit_plan.schema, args, &why)) return wrong(step, why.text);
     return (struct sorted){.sort = SORT_PLAN};
 }
@@ -162,14 +157,14 @@ static struct sorted sort_tool(struct step *step, const struct call *call, struc
     const struct agent *agent = step->input->agent;
     struct sorted s = {.sort = SORT_RUN, .args = args, .tool = agent_tool(agent, call->tool)};
     struct fault why = {0};
-    if (!s.tool) return failed("tool_unavailable", say(step, TEXT_NO_TOOL, call->tool));
+    if (!s.tool) return failed("tool_unavailable", step_say(step, TEXT_NO_TOOL, call->tool));
     if (schema_check(s.tool->args, args, "args", &why)) return wrong(step, why.text);
     if (s.tool->write && agent->plan == PLAN_ALWAYS && !step->state->plan.count)
-        return failed("plan_first", say(step, TEXT_PLAN_FIRST, STR_EMPTY));
+        return failed("plan_first", step_say(step, TEXT_PLAN_FIRST, STR_EMPTY));
     s.judged = policy_judge(step->arena, &agent->policy, &agent->policy_settings, s.tool, args,
                             &step->view->grants);
     if (s.judged.verdict == VERDICT_DENY)
-        return failed("policy_denied", say(step, TEXT_DENIED, call->tool));
+        return failed("policy_denied", step_say(step, TEXT_DENIED, call->tool));
     if (s.judged.verdict == VERDICT_CONFIRM) s.sort = SORT_CONFIRM;
     return s;
 }
@@ -193,7 +188,7 @@ static void refuse_further_plans(struct step *step, struct sorted *sorted)
     bool planned = false;
     for (size_t i = 0; i < step->call_count; i++) {
         if (sorted[i].sort != SORT_PLAN) continue;
-        if (planned) sorted[i] = failed("not_offered", say(step, TEXT_PLAN_OFF, STR_EMPTY));
+        if (planned) sorted[i] = failed("not_offered", step_say(step, TEXT_PLAN_OFF, STR_EMPTY));
         planned = true;
     }
 }
@@ -343,7 +338,7 @@ static void call_turn(struct step *step)
     if (abort) {
         end_unstarted(step, TEXT_DROPPED);
         show_results(step);
-        fail_run(step, "aborted", say(step, TEXT_ABORTED, why), false);
+        fail_run(step, "aborted", step_say(step, TEXT_ABORTED, why), false);
         return;
     }
     show_results(step);

@@ -165,6 +165,7 @@ enum {
     CALL_ARGS_BYTES_MAX = 256 * 1024,    /* what a person has to approve must be readable */
     CALL_ATTEMPTS_MAX = 3,               /* of a call that may be repeated */
     CALL_INLINE_BYTES_MAX = 1024 * 1024, /* a larger result goes to a spool file */
+    SPOOL_STREAM_BYTES_MAX = 256 * 1024, /* of pieces that wait to be written */
     CALL_FACT_BYTES_MAX = 64 * 1024,     /* a larger result stands in its fact as {ref, size} */
     CALL_MODEL_BYTES_MAX = 32 * 1024,    /* of a result, head and tail, for the model */
     TOOLS_MAX = 500,                     /* offered at a time; models choose badly among 100 */

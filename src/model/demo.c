@@ -172,5 +172,5 @@ static const struct model_ops demo_ops = {
 
 void model_demo(struct loop *loop, struct model *ret_model)
 {
-    *ret_model = (struct model){&demo_ops, loop, "demo"};
+    *ret_model = (struct model){&demo_ops, loop, "demo", true};
 }

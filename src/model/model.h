@@ -15,11 +15,20 @@
 struct loop;
 struct model_call;
 
+/* A picture that goes with a message. Files of other kinds are told in its text. */
+struct model_image {
+    str mime; /* image/png, image/jpeg, image/gif, image/webp */
+    str filename;
+    str bytes;
+};
+
 struct model_message {
     str role; /* user, assistant, tool, system */
     str text;
-    str tool_calls;   /* JSON array of an assistant's calls, or empty */
-    str tool_call_id; /* of a tool's result */
+    str tool_calls;                   /* JSON array of an assistant's calls, or empty */
+    str tool_call_id;                 /* of a tool's result */
+    const struct model_image *images; /* of a user's message; only if the model takes them */
+    size_t image_count;
 };
 
 /* Everything borrowed until model_start returns. */
@@ -68,6 +77,7 @@ struct model {
     const struct model_ops *ops;
     void *self;
     const char *name; /* what facts call it: "demo" */
+    bool images;      /* it can be shown pictures */
 };
 
 static inline struct model_call *model_start(const struct model *model,

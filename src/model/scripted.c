@@ -197,6 +197,6 @@ enum err model_scripted(struct loop *loop, const char *path, const char *log,
     struct scripted *model = malloc(sizeof *model);
     if (!model) abort();
     *model = (struct scripted){loop, script, fd};
-    *ret_model = (struct model){&scripted_ops, model, "scripted"};
+    *ret_model = (struct model){&scripted_ops, model, "scripted", true};
     return OK;
 }

@@ -25,10 +25,12 @@ struct http_request {
     const struct http_head *head; /* for on_head and on_request only: copy what is needed later */
     const char *peer;             /* address of the socket's other end; likewise */
     bool peer_loopback;
-    str body;                        /* whole, until the request is answered */
-    bool body_ignored;               /* set by on_head: a body is read and thrown away */
-    struct arena arena;              /* likewise */
-    char id[32];                     /* X-Request-Id of the answer */
+    str body;           /* whole, until the request is answered */
+    bool body_ignored;  /* set by on_head: a body is read and thrown away */
+    bool body_streamed; /* set by on_head: on_request comes before the body, which waits
+                                        for http_body_take; `body` stays empty */
+    struct arena arena; /* likewise */
+    char id[32];        /* X-Request-Id of the answer */
     const struct http_field *fields; /* set by the handler: part of every answer to this request */
     size_t field_count;
     void *user;             /* the handler's own */
@@ -85,6 +87,26 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
 void http_answer_error(struct http_request *request, enum err e, const struct fault *fault);
 void http_answer_error_with(struct http_request *request, enum err e, const struct fault *fault,
                             const struct http_field *fields, size_t field_count);
+
+/* Take the body of a request with body_streamed, once, before it is answered. An answer that comes
+ * without it, or before its end, closes the connection behind it. */
+struct http_body_ops {
+    void (*on_piece)(void *arg, str bytes); /* borrowed until it returns */
+    /* OK: that was all. Otherwise there will be no more: ERR_TOO_LARGE, ERR_BAD_REQUEST (framing),
+     * ERR_TIMEOUT, ERR_NETWORK (the client has gone), ERR_SHUTTING_DOWN. The request is still to be
+     * answered, in any case. */
+    void (*on_end)(void *arg, enum err e);
+};
+void http_body_take(struct http_request *request, const struct http_body_ops *ops, void *arg);
+/* No piece comes between these two, and the client's time-out does not run. Also from on_piece. */
+void http_body_pause(struct http_request *request);
+void http_body_resume(struct http_request *request);
+
+/* Answer with `len` bytes of a file from `from` on, read piece by piece as the client takes them. The
+ * descriptor is closed by the server in any case. answer->body is not used. A file that cannot be
+ * read to the end cuts the connection. */
+void http_answer_file(struct http_request *request, const struct http_answer *answer, int fd,
+                      uint64_t from, uint64_t len);
 
 /* Has the client gone? Then work for it may stop. */
 bool http_gone(const struct http_request *request);

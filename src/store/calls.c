@@ -49,7 +49,7 @@ bool call_state_settled(enum call_state state)
 #define CHANGING(X)                                                                         \
     X(state) X(stage) X(write) X(idempotent) X(attempts) X(created) X(started) X(ended)     \
     X(result_bytes) X(message_id) X(tool) X(provider_id) X(rule) X(binding) X(result_id)    \
-    X(spool) X(error) X(args) X(model_text) X(content)
+    X(spool) X(result_hash) X(error) X(args) X(model_text) X(content) X(ui_hints)
 /* clang-format on */
 
 #define COLUMN(name) COLUMN_OF(struct call, name),
@@ -63,7 +63,8 @@ static const struct column changing[] = {CHANGING(COLUMN)};
     " VALUES (?1, (SELECT thread FROM runs WHERE id=?1), ?2" KEYS(COLUMN_MARK)             \
     CHANGING(COLUMN_MARK) ")"
 #define UPDATE                                                                             \
-    "UPDATE tool_calls SET result=iif(?5='', result, ?5)" CHANGING(COLUMN_SET)             \
+    "UPDATE tool_calls SET result=CASE WHEN ?6 THEN '' WHEN ?5='' THEN result ELSE ?5 END" \
+    CHANGING(COLUMN_SET)                                                                   \
     " WHERE run=?1 AND round=?2 AND n=?3 AND call_id=?4"
 #define SELECT                                                                             \
     "SELECT run, iif(result_id='', result, '')" KEYS(COLUMN_NAME) CHANGING(COLUMN_NAME)    \
@@ -86,7 +87,8 @@ enum err call_update(struct db *db, const struct call *call)
     stmt_bind_i64(s, 1, call->run);
     columns_bind(s, 2, keys, COUNT(keys), call);
     stmt_bind_str(s, 5, call->result);
-    columns_bind(s, 6, changing, COUNT(changing), call);
+    stmt_bind_i64(s, 6, call->stored);
+    columns_bind(s, 7, changing, COUNT(changing), call);
     enum err e = stmt_run(s);
     return e || db_changes(db) ? e : ERR_NOT_FOUND;
 }

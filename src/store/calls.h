@@ -49,12 +49,15 @@ struct call {
     str args;    /* the bytes that were shown; not JSON if the model wrote none */
 
     /* once it has ended */
-    str error;      /* a code or the tool's own words; empty: none */
-    str content;    /* the tool's own text for people; may be empty */
-    str model_text; /* exactly what the model sees of it in this run */
-    str result_id;  /* of its history row; empty: not shown yet */
-    str result;     /* JSON; read back only while result_id is empty, or by call_result */
-    str spool;      /* name of the file in the spool folder that holds it instead; empty: none */
+    str error;       /* a code or the tool's own words; empty: none */
+    str content;     /* the tool's own text for people; may be empty */
+    str model_text;  /* exactly what the model sees of it in this run */
+    str result_id;   /* of its history row; empty: not shown yet */
+    str result;      /* JSON; read back only while result_id is empty, or by call_result */
+    str spool;       /* name of the file in the spool folder that holds it instead; empty: none */
+    str result_hash; /* SHA-256 of that file, 64 hex digits */
+    str ui_hints;    /* JSON, as the tool gave them; empty: none */
+    bool stored;     /* not read back: what it returned is in object storage, forget the result */
     uint64_t result_bytes;
     msec created, started, ended;
 };
@@ -65,8 +68,8 @@ struct call_list {
 };
 
 enum err call_add(struct db *db, const struct call *call) MUST_USE; /* ERR_BUSY: it is there */
-/* All but run, round, n and call_id, by which it is found; result only if not empty. ERR_NOT_FOUND.
- */
+/* All but run, round, n and call_id, by which it is found; result only if not empty, or if it is
+ * `stored`: then it goes. ERR_NOT_FOUND. */
 enum err call_update(struct db *db, const struct call *call) MUST_USE;
 
 /* The calls of one model turn, in its order. */

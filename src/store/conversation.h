@@ -86,6 +86,11 @@ struct message {
     str usage;      /* JSON object, or empty */
     str provider_data; /* JSON, or empty */
     str plain;         /* the text alone, for search and titles */
+    str ui;            /* UiSchema of an assistant's card, or empty; read back also for the rows of
+                          interactions, whose card stands with the interaction */
+    str hints;         /* UiHints that it was made from, as the model gave them; or empty */
+    str attachments;   /* of a user's message: JSON list of {"id","mimeType","filename","size",
+                          "width"?,"height"?}, or empty */
     msec created;
 };
 

@@ -56,7 +56,7 @@ const char *interaction_status_name(enum interaction_status status)
 /* ---- columns ---- */
 
 /* clang-format off */
-#define OUTCOME(X) X(settled) X(answered_by) X(via) X(text) X(answer)
+#define OUTCOME(X) X(settled) X(answered_by) X(via) X(text) X(answer) X(ui)
 #define COLUMNS(X)                                                                           \
     X(thread) X(run) X(type) X(seq) X(opened) X(expires) X(resume_step) X(allow_freeform)    \
     X(multi) X(id) X(owner) X(agent) X(thread_id) X(run_id) X(call_id) X(approver) X(locale) \

@@ -60,7 +60,8 @@ struct interaction {
     str binding;                                /* of a confirm */
     str locale;                                 /* of the texts made for it */
     str metadata;                               /* JSON object; never empty */
-    msec opened, expires;                       /* expires 0: never */
+    str ui;               /* its card, UiSchema; may be replaced when it is settled */
+    msec opened, expires; /* expires 0: never */
 
     /* once settled */
     str answer; /* JSON: the accepted body without its binding; empty if nobody answered */
@@ -80,7 +81,7 @@ enum err interaction_add(struct db *db, struct interaction *interaction) MUST_US
 enum err interaction_find(struct db *db, struct arena *arena, str id,
                           struct interaction *ret_interaction) MUST_USE; /* ERR_NOT_FOUND */
 
-/* Writes status and everything below "once settled" of a row that is open. ERR_BUSY: it is not. */
+/* Writes status, card and everything below "once settled" of a row that is open. ERR_BUSY: it is not. */
 enum err interaction_settle(struct db *db, const struct interaction *interaction) MUST_USE;
 
 /* The resolved confirm of a call that has to be confirmed again; gives it as it is then. ERR_BUSY:

@@ -13,8 +13,8 @@ enum err message_add(struct db *db, int64_t thread, const struct message *messag
 {
     struct stmt *s = db_prepare(
         db, "INSERT INTO messages (thread, seq, id, role, run_id, created, plain, metadata, usage,"
-            " tool_calls, content, provider_data, tool)"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
+            " tool_calls, content, provider_data, tool, ui, hints, attachments)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)");
     stmt_bind_i64(s, 1, thread);
     stmt_bind_i64(s, 2, message->seq);
     stmt_bind_str(s, 3, message->id);
@@ -28,6 +28,9 @@ enum err message_add(struct db *db, int64_t thread, const struct message *messag
     stmt_bind_str(s, 11, message->content);
     stmt_bind_str(s, 12, message->provider_data);
     stmt_bind_str(s, 13, message->tool);
+    stmt_bind_str(s, 14, message->ui);
+    stmt_bind_str(s, 15, message->hints);
+    stmt_bind_str(s, 16, message->attachments);
     return stmt_run(s);
 }
 
@@ -54,9 +57,12 @@ enum err message_set_metadata(struct db *db, int64_t thread, str id, str metadat
 
 /* ---- pages ---- */
 
-#define MESSAGE_COLUMNS                                                            \
-    "seq, id, role, run_id, created, plain, metadata, usage, tool_calls, content," \
-    " provider_data, tool"
+/* The card of an interaction's row is the interaction's. */
+#define MESSAGE_COLUMNS                                                                     \
+    "seq, id, role, run_id, created, plain, metadata, usage, tool_calls, content,"          \
+    " provider_data, tool, iif(role IN ('clarify', 'interaction'),"                         \
+    "  coalesce((SELECT ui FROM interactions WHERE interactions.id=messages.id), ''), ui)," \
+    " hints, attachments"
 
 static void message_read(struct stmt *s, struct arena *arena, struct message *message)
 {
@@ -73,6 +79,9 @@ static void message_read(struct stmt *s, struct arena *arena, struct message *me
         .content = arena_str(arena, stmt_str(s, 9)),
         .provider_data = arena_str(arena, stmt_str(s, 10)),
         .tool = arena_str(arena, stmt_str(s, 11)),
+        .ui = arena_str(arena, stmt_str(s, 12)),
+        .hints = arena_str(arena, stmt_str(s, 13)),
+        .attachments = arena_str(arena, stmt_str(s, 14)),
     };
 }
 
@@ -115,7 +124,7 @@ enum err message_page(struct db *db, struct arena *arena, int64_t thread, int64_
         struct message *message = ROWS_ADD(arena, list.messages, list.count);
         message_read(s, arena, message);
         bytes += message->content.len + message->plain.len + message->tool.len +
-                 message->tool_calls.len + message->metadata.len;
+                 message->tool_calls.len + message->metadata.len + message->ui.len;
     }
     enum err e = stmt_end(s);
     if (e) return e;

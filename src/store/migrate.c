@@ -351,6 +351,48 @@ static const struct migration migrations[] = {
         "  result TEXT NOT NULL,"
         "  PRIMARY KEY (owner, call_id)"
         ") STRICT, WITHOUT ROWID;"),
+
+    /* What a tool returned lives in object storage, and its row names it. What could not be put
+     * there yet waits in the row of the object: its bytes, or the name of its spool file. */
+    MIGRATION(5, "cards",
+        "ALTER TABLE messages ADD COLUMN ui TEXT NOT NULL DEFAULT '';"          /* of an assistant's card */
+        "ALTER TABLE messages ADD COLUMN hints TEXT NOT NULL DEFAULT '';"       /* it was made from */
+        "ALTER TABLE messages ADD COLUMN attachments TEXT NOT NULL DEFAULT '';" /* JSON list */
+        "ALTER TABLE interactions ADD COLUMN ui TEXT NOT NULL DEFAULT '';"
+        "ALTER TABLE tool_calls ADD COLUMN ui_hints TEXT NOT NULL DEFAULT '';"
+        "ALTER TABLE tool_calls ADD COLUMN result_hash TEXT NOT NULL DEFAULT '';" /* of the spool file */
+        "CREATE TABLE blobs ("
+        "  n INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
+        "  created INTEGER NOT NULL,"
+        "  waiting INTEGER NOT NULL,"          /* 1: not in object storage yet */
+        "  bucket TEXT NOT NULL,"
+        "  path TEXT NOT NULL,"
+        "  message_id TEXT NOT NULL,"          /* of the tool row that names it */
+        "  spool TEXT NOT NULL,"               /* '': none, as bytes */
+        "  bytes TEXT NOT NULL,"
+        "  UNIQUE (bucket, path)"
+        ") STRICT;"
+        "CREATE INDEX blobs_by_thread ON blobs(thread);"
+        "CREATE INDEX blobs_waiting ON blobs(n) WHERE waiting=1;"
+        "CREATE INDEX blobs_by_spool ON blobs(spool) WHERE spool<>'';"
+        "CREATE TABLE attachments ("
+        "  id TEXT PRIMARY KEY,"
+        "  owner TEXT NOT NULL,"
+        "  thread_id TEXT NOT NULL,"           /* the owner's name for it; it may not exist yet */
+        "  created INTEGER NOT NULL,"
+        "  bytes INTEGER NOT NULL,"
+        "  width INTEGER NOT NULL,"            /* 0: no picture, or not known */
+        "  height INTEGER NOT NULL,"
+        "  mime TEXT NOT NULL,"
+        "  filename TEXT NOT NULL,"
+        "  sha256 TEXT NOT NULL,"
+        "  bucket TEXT NOT NULL,"
+        "  path TEXT NOT NULL,"
+        "  UNIQUE (bucket, path)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE INDEX attachments_by_thread ON attachments(owner, thread_id);"
+        "CREATE INDEX attachments_by_age ON attachments(created);"),
     /* clang-format on */
 };
 

@@ -11,6 +11,7 @@
 #define TOOL_SPOOL_H
 
 #include "base/arena.h"
+#include "base/crypto.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -35,6 +36,38 @@ struct spool_job *spool_write(struct spool *spool, str name, str bytes,
 struct spool_job *spool_remove(struct spool *spool, str name, /* OK too if it is not there */
                                void (*on_done)(void *arg, enum err e, const struct fault *reason),
                                void *arg);
+
+/* A file that comes in pieces. Pieces are copied and written beside the loop, in order. While
+ * spool_stream_full says so, more than SPOOL_STREAM_BYTES_MAX wait: hold back until on_drained, which
+ * comes once for each time that it was found full. Not from inside a function of the stream. */
+struct spool_stream;
+struct spool_stream *spool_stream_new(struct spool *spool, str name, void (*on_drained)(void *arg),
+                                      void *arg);
+void spool_stream_write(struct spool_stream *stream, str bytes);
+bool spool_stream_full(const struct spool_stream *stream);
+
+/* Finish: the `len` bytes from `from` on become the file, whole and on disk; the rest is dropped.
+ * len UINT64_MAX: all of it. The stream is gone after on_done. Errors as above; the first one of any
+ * write is told here. */
+struct spool_file {
+    uint64_t bytes;
+    unsigned char hash[HASH_BYTES]; /* SHA-256 */
+};
+void spool_stream_end(struct spool_stream *stream, uint64_t from, uint64_t len,
+                      void (*on_done)(void *arg, enum err e, const struct spool_file *file,
+                                      const struct fault *reason),
+                      void *arg);
+void spool_stream_abort(
+    struct spool_stream *stream); /* leaves nothing; also after _end, then on_done
+                                                         does not come */
+
+/* Where a file of this name is, for reading it; in the arena. */
+const char *spool_path(const struct spool *spool, struct arena *arena, str name);
+
+/* The first and the last bytes of a file, up to `max` each, without those between: at most 2 * max
+ * in memory. *ret_head has all of a file that is no longer than that. */
+enum err spool_ends(const struct spool *spool, struct arena *arena, str name, size_t max,
+                    str *ret_head, str *ret_tail, struct fault *reterr) MUST_USE;
 
 /* on_done does not come any more; what was begun is still done. Not after on_done. */
 void spool_forget(struct spool_job *job);

@@ -9,6 +9,7 @@
 #ifndef TOOL_TOOL_H
 #define TOOL_TOOL_H
 
+#include "base/crypto.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -37,6 +38,10 @@ struct tool_request {
 struct tool_result {
     str content;  /* text for people, may be empty */
     str result;   /* JSON value, on one line; empty: none */
+    bool spooled; /* it is in the spool file named after the call instead, on disk: */
+    uint64_t result_bytes;
+    unsigned char result_hash[HASH_BYTES];
+    str result_head, result_tail; /* its first and last CALL_MODEL_BYTES_MAX bytes, cut anywhere */
     str error;    /* why it was not done, for the model and people; empty if it was */
     str ui_hints; /* JSON, or empty */
 };
@@ -67,6 +72,7 @@ struct tool {
     bool idempotent;           /* the same key twice has one effect */
     enum tool_risk risk;
     str summary; /* template of what a call is about, "{title} {start_time}"; may be empty */
+    str done_zh, done_en; /* templates of what it did, as ui/summary.h says; may be empty */
     const struct tool_ops *ops;
     void *self;
 };

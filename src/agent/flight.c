@@ -93,6 +93,7 @@ static void landed(struct flight *flight, bool failed, const struct tool_result 
         .content = arena_str(arena, result->content),
         .result = arena_str(arena, result->result),
         .result_bytes = result->result.len,
+        .ui_hints = arena_str(arena, result->ui_hints),
         .model_text = tool_model_text(arena, result, flight->request.locale),
     };
     if (failed && !flight->end.error.len) flight->end.error = STR("failed");

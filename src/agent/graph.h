@@ -66,11 +66,13 @@ enum input_kind {
 /* How a call ended. */
 struct call_end {
     bool failed;
-    str error;   /* if it failed */
-    str content; /* the tool's own text, may be empty */
-    str result;  /* JSON, or empty */
-    str spool;   /* file that holds the result instead; empty: none */
+    str error;       /* if it failed */
+    str content;     /* the tool's own text, may be empty */
+    str result;      /* JSON, or empty */
+    str spool;       /* file that holds the result instead; empty: none */
+    str result_hash; /* of that file, 64 hex digits */
     uint64_t result_bytes;
+    str ui_hints;   /* JSON, or empty */
     str model_text; /* what the model sees */
 };
 

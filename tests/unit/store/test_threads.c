@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "check.h"
 #include "store/audit.h"
+#include "store/blob_rows.h"
 #include "store/calls.h"
 #include "store/conversation_kit.h"
 #include "store/fixture.h"
@@ -190,11 +191,12 @@ static void search_ends(void **state)
     int64_t older = thread_made(t->db, "alice", "t1", "x", 1);
     message_made(t->db, older, "m", "needle", 1);
     int64_t newer = thread_made(t->db, "alice", "t2", "x", 2);
-    struct stmt *s =
-        db_prepare(t->db,
-                   "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<?2)"
-                   " INSERT INTO messages SELECT ?1, i, i, '', '', 0, 'hay', '', '', '', '', '', ''"
-                   " FROM n");
+    struct stmt *s = db_prepare(
+        t->db,
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<?2)"
+        " INSERT INTO messages (thread, seq, id, role, run_id, created, plain, metadata, usage,"
+        "  tool_calls, content, provider_data)"
+        " SELECT ?1, i, i, '', '', 0, 'hay', '', '', '', '', '' FROM n");
     stmt_bind_i64(s, 1, newer);
     stmt_bind_i64(s, 2, SEARCH_MESSAGES_MAX);
     assert_int_equal(stmt_run(s), OK);
@@ -264,6 +266,8 @@ static int64_t full_thread(struct db *db, const char *owner)
     assert_int_equal(grant_add(db, &grant), OK);
     struct audit_entry entry = {.who = str_c(owner)};
     assert_int_equal(audit_add(db, hash, thread, &entry), OK);
+    struct blob_row blob = {.thread = thread, .bucket = STR("b"), .path = str_c(owner)};
+    assert_int_equal(blob_row_add(db, &blob), OK);
     return thread;
 }
 

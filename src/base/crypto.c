@@ -107,6 +107,23 @@ void crypto_hex(str data, char *out)
     *out = '\0';
 }
 
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool crypto_unhex(str hex, unsigned char *out, size_t len)
+{
+    if (hex.len != 2 * len) return false;
+    for (size_t i = 0; i < len; i++) {
+        int high = hex_digit(hex.p[2 * i]), low = hex_digit(hex.p[2 * i + 1]);
+        if (high < 0 || low < 0) return false;
+        out[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 void crypto_base64url(str data, char *out)

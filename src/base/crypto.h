@@ -30,6 +30,8 @@ void crypto_wipe(void *p, size_t size);
 
 /* Lower-case hex and a NUL: out has 2 * data.len + 1 bytes. */
 void crypto_hex(str data, char *out);
+/* The bytes that 2 * len hex digits say, lower case only. */
+bool crypto_unhex(str hex, unsigned char *out, size_t len);
 
 /* base64url without padding and a NUL: out has BASE64URL_BYTES(data.len) bytes. */
 #define BASE64URL_BYTES(len) (((len)*4 + 2) / 3 + 1)

@@ -34,6 +34,7 @@
     X(ERR_TOO_LARGE, "too_large", 413, "Too large")                                          \
     X(ERR_URI_TOO_LONG, "uri_too_long", 414, "Request target too long")                      \
     X(ERR_UNSUPPORTED_TYPE, "unsupported_type", 415, "Unsupported content type")             \
+    X(ERR_RANGE, "range_not_satisfiable", 416, "Range not satisfiable")                      \
     X(ERR_EXPECTATION, "expectation_failed", 417, "Expectation not supported")               \
     X(ERR_IDEMPOTENCY_MISMATCH, "idempotency_mismatch", 422, "Key reused with another body") \
     X(ERR_INVALID_HINTS, "invalid_hints", 422, "Invalid UI hints")                           \

@@ -97,6 +97,7 @@ void conn_on_writable(void *arg, bool failed)
     if (conn->state == CONN_IDLE) conn_wait(conn, SPAN_IDLE);
     if (conn->state == CONN_HEAD) conn_wait(conn, SPAN_HEAD);
     if (conn->state == CONN_BODY) conn_wait(conn, SPAN_BODY);
+    if (conn->state == CONN_TAKING && !conn->request->paused) conn_wait(conn, SPAN_BODY);
     conn_flush(conn);
 }
 
@@ -178,7 +179,7 @@ static void put_head(struct http_conn *conn, int status, const char *content_typ
 
 /* Bytes of the answer are complete in `out` and `tail`: send them, or collect a few pipelined
  * answers. */
-static void conn_answered(struct http_conn *conn, int status)
+void conn_answered(struct http_conn *conn, int status)
 {
     struct http_server *server = conn->server;
     if (server->options.handler->on_answered)
@@ -204,18 +205,35 @@ static bool has_content(int status)
     return status >= 200 && status != 204 && status != 304;
 }
 
-static void conn_answer(struct http_conn *conn, const struct http_answer *answer)
+bool conn_answer_has_body(const struct http_conn *conn, int status)
 {
-    conn->keep_alive = conn->keep_alive && !answer->close && !conn->server->stopping;
+    return has_content(status) && !conn->head_only;
+}
+
+/* Can another request come behind this answer? Not behind a body that was not read to its end. */
+static bool conn_goes_on(const struct http_conn *conn)
+{
+    return conn->keep_alive && !conn->server->stopping && !(conn->request && conn->request->open);
+}
+
+/* The whole head of an answer with a body of `len` bytes. */
+void conn_answer_head(struct http_conn *conn, const struct http_answer *answer, uint64_t len)
+{
+    conn->keep_alive = conn_goes_on(conn) && !answer->close;
     conn_borrow_out(conn);
     put_head(conn, answer->status, answer->content_type, answer->fields, answer->field_count);
     if (has_content(answer->status)) {
         buf_append(&conn->out, STR("Content-Length: "));
-        buf_u64(&conn->out, answer->body.len);
+        buf_u64(&conn->out, len);
         buf_append(&conn->out, STR("\r\n"));
     }
     buf_append(&conn->out, STR("\r\n"));
-    bool body = has_content(answer->status) && !conn->head_only;
+}
+
+static void conn_answer(struct http_conn *conn, const struct http_answer *answer)
+{
+    conn_answer_head(conn, answer, answer->body.len);
+    bool body = conn_answer_has_body(conn, answer->status);
     if (body && answer->body_static && answer->body.len > 4096)
         conn->tail = answer->body;
     else if (body)
@@ -252,12 +270,13 @@ void conn_refuse(struct http_conn *conn, enum err e, const struct fault *why, bo
 
 /* The request's connection, ready to be answered; NULL, and the request freed, if the client has
  * gone. */
-static struct http_conn *conn_of(struct http_request *public)
+struct http_conn *conn_of(struct http_request *public)
 {
     struct request *request = CONTAINER(public, struct request, public);
     struct http_conn *conn = public->conn;
     if (conn) {
-        assert(conn->state == CONN_HANDLING && conn->request == request);
+        assert(conn->state == CONN_HANDLING || conn->state == CONN_TAKING);
+        assert(conn->request == request);
         return conn;
     }
     request_free(request);
@@ -298,6 +317,24 @@ bool http_gone(const struct http_request *request)
 
 /* ---- streams ---- */
 
+/* The head of a long answer is complete in `out`: send it, and let `ops` write the rest. */
+void conn_stream(struct http_conn *conn, int status, const struct http_stream_ops *ops, void *arg)
+{
+    const struct http_server_options *options = &conn->server->options;
+    if (options->handler->on_answered)
+        options->handler->on_answered(options->ctx, &conn->request->public, status);
+    if (conn->request->open)
+        http1_done(&conn->parser); /* nothing on this connection is parsed any more */
+    else
+        http1_next(&conn->parser);
+    request_free(TAKE(conn->request));
+    conn->state = CONN_STREAM;
+    conn->stream = ops;
+    conn->stream_arg = arg;
+    conn_wait(conn, SPAN_QUIET);
+    if (!conn->processing) conn_flush(conn);
+}
+
 struct http_conn *http_stream(struct http_request *request, const struct http_field *fields,
                               size_t field_count, const struct http_stream_ops *ops, void *arg,
                               bool *ret_framed)
@@ -306,7 +343,7 @@ struct http_conn *http_stream(struct http_request *request, const struct http_fi
     if (!conn) return NULL;
 
     conn->framed = conn->parser.head.minor > 0;
-    conn->keep_alive = conn->keep_alive && conn->framed && !conn->server->stopping;
+    conn->keep_alive = conn_goes_on(conn) && conn->framed;
     conn_borrow_out(conn);
     put_head(conn, 200, NULL, fields, field_count);
     if (conn->framed) buf_append(&conn->out, STR("Transfer-Encoding: chunked\r\n"));
@@ -316,16 +353,8 @@ struct http_conn *http_stream(struct http_request *request, const struct http_fi
         return NULL;
     }
 
-    const struct http_server_options *options = &conn->server->options;
-    if (options->handler->on_answered) options->handler->on_answered(options->ctx, request, 200);
-    request_free(TAKE(conn->request));
-    http1_next(&conn->parser);
-    conn->state = CONN_STREAM;
-    conn->stream = ops;
-    conn->stream_arg = arg;
-    conn_wait(conn, SPAN_QUIET);
     *ret_framed = conn->framed;
-    if (!conn->processing) conn_flush(conn);
+    conn_stream(conn, 200, ops, arg);
     return conn;
 }
 

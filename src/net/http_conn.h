@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside net/ only: a server's connection, shared by http_server.c (life and reading) and
- * http_answer.c (writing). The states and invariants are described at the top of http_server.c.
+ * Inside net/ only: a server's connection, shared by http_server.c (life and reading),
+ * http_body.c (bodies taken as they come), http_answer.c (writing) and http_file.c (answers from
+ * files). The states and invariants are described at the top of http_server.c.
  */
 #ifndef NET_HTTP_CONN_H
 #define NET_HTTP_CONN_H
@@ -17,6 +18,7 @@ enum conn_state {
     CONN_HEAD,
     CONN_BODY,
     CONN_HANDLING,
+    CONN_TAKING, /* the handler takes the body as it comes */
     CONN_FLUSHING,
     CONN_STREAM,
     CONN_LINGER,
@@ -71,16 +73,26 @@ struct http_conn {
     void *stream_arg;
 };
 
-/* A request and what only this file needs of it. */
+/* A request and what only these files need of it. */
 struct request {
     struct http_request public;
     struct buf body;
+    struct loop *loop;
+
+    /* A streamed body. */
+    bool open;   /* its end has not been read: the connection ends with the answer */
+    bool paused; /* by the handler */
+    msec paused_at;
+    const struct http_body_ops *ops; /* NULL: not taken */
+    void *ops_arg;
+    enum err broke; /* why no more will come; told by: */
+    struct loop_defer tell;
 };
 
 /* http_server.c */
 void conn_wait(struct http_conn *conn, enum span span);
 void conn_wait_not(struct http_conn *conn);    /* its state has no limit */
-bool conn_reads(const struct http_conn *conn); /* does it take part of a request now? */
+bool conn_reads(const struct http_conn *conn); /* is part of a request being read? */
 void conn_process(struct http_conn *conn, str input);
 void conn_close(struct http_conn *conn);
 void conn_cut(struct http_conn *conn); /* with a reset */
@@ -88,7 +100,21 @@ void conn_linger(struct http_conn *conn);
 void conn_resume(struct http_conn *conn);
 void request_free(struct request *request);
 
+/* http_body.c */
+bool conn_body_slow(struct http_conn *conn); /* counts the piece at hand */
+void conn_continue(struct http_conn *conn);  /* tell a client that waits to send its body */
+void conn_body_piece(struct http_conn *conn);
+void conn_body_end(struct http_conn *conn);
+void conn_body_break(struct http_conn *conn, enum err e);
+void body_break(struct request *request, enum err e);
+void body_tell(struct request *request);
+
 /* http_answer.c */
+struct http_conn *conn_of(struct http_request *request);
+void conn_answer_head(struct http_conn *conn, const struct http_answer *answer, uint64_t len);
+bool conn_answer_has_body(const struct http_conn *conn, int status);
+void conn_answered(struct http_conn *conn, int status);
+void conn_stream(struct http_conn *conn, int status, const struct http_stream_ops *ops, void *arg);
 void conn_flush(struct http_conn *conn);
 void conn_refuse(struct http_conn *conn, enum err e, const struct fault *why, bool close);
 void conn_return_buf(struct http_server *server, struct buf *b);

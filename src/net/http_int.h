@@ -13,6 +13,7 @@
 #include "net/http_server.h"
 
 struct http_stream_ops {
+    bool finite; /* it comes to an end by itself: a client that sends no more still gets it */
     void (*on_writable)(void *arg); /* what http_stream_wait got has gone */
     void (*on_quiet)(void *arg);    /* nothing written for a while: send a sign of life */
     void (*on_stop)(void *arg);     /* the server stops: end the stream */

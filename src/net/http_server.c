@@ -9,6 +9,11 @@
  *    │              FLUSHING, then close             STREAM ── end ──────┘     ▼
  *    └────────────────────── all written, kept alive ────────────────┘      LINGER ─▶ gone
  *
+ * A streamed body is read while the handler has its request:
+ *
+ *              head                http_body_take            end, or it broke off
+ *        HEAD ────────▶ HANDLING ──────────────────▶ TAKING ──────────────────────▶ HANDLING
+ *
  * Invariants:
  * 1. One request of a connection is with the handler at a time; bytes behind it wait in `ahead`, at
  *    most what one read brought, and reading stops until they are used.
@@ -25,6 +30,9 @@
  *    it, and it is freed, and its stream told, at the end of the turn.
  * 7. A handler is called from a read or from the end of a turn, never from inside another handler's
  *    answer or another stream's end.
+ * 8. A streamed body is read from the socket in TAKING only, and not while it is paused. Until it
+ *    was read to its end its request is `open`: the answer is the last on the connection, and
+ *    leaves as a refusal does.
  */
 #include "net/http_server.h"
 
@@ -48,10 +56,17 @@ void conn_wait_not(struct http_conn *conn)
     if (!conn->writing) deadline_clear(&conn->deadline);
 }
 
-/* Does the connection take part of a request now? */
+/* Is part of a request being read? */
 bool conn_reads(const struct http_conn *conn)
 {
-    return conn->state == CONN_IDLE || conn->state == CONN_HEAD || conn->state == CONN_BODY;
+    return conn->state == CONN_IDLE || conn->state == CONN_HEAD || conn->state == CONN_BODY ||
+           conn->state == CONN_TAKING;
+}
+
+/* And may more of it be parsed now? */
+static bool conn_takes(const struct http_conn *conn)
+{
+    return conn_reads(conn) && !(conn->state == CONN_TAKING && conn->request->paused);
 }
 
 /* ---- birth and death ---- */
@@ -59,6 +74,7 @@ bool conn_reads(const struct http_conn *conn)
 void request_free(struct request *request)
 {
     if (!request) return;
+    loop_defer_cancel(request->loop, &request->tell);
     arena_done(&request->public.arena);
     buf_done(&request->body);
     free(request);
@@ -72,7 +88,10 @@ static void request_leave(struct http_conn *conn)
     request->public.conn = NULL;
     request->public.head = NULL;
     request->public.peer = "gone";
-    if (conn->state != CONN_HANDLING) request_free(request);
+    if (conn->state == CONN_TAKING)
+        body_break(request, ERR_NETWORK);
+    else if (conn->state != CONN_HANDLING)
+        request_free(request);
 }
 
 static void server_stopped(struct http_server *server)
@@ -142,11 +161,14 @@ void conn_linger(struct http_conn *conn)
     conn_wait(conn, SPAN_LINGER);
 }
 
-/* Go on with requests that waited behind an answer; at the end of the turn (invariant 7). */
+/* Go on with requests that waited behind an answer, or with a body that is taken again; at the end
+ * of the turn (invariant 7). A body may have come to its end without another byte. */
 static void resume(struct loop_defer *defer)
 {
     struct http_conn *conn = CONTAINER(defer, struct http_conn, resume);
-    if (conn_reads(conn) && conn->ahead.len) conn_process(conn, STR_EMPTY);
+    if (!conn_takes(conn)) return;
+    if (conn->state == CONN_TAKING) sock_read_start(conn->sock);
+    if (conn->state == CONN_TAKING || conn->ahead.len) conn_process(conn, STR_EMPTY);
 }
 
 void conn_resume(struct http_conn *conn)
@@ -156,6 +178,16 @@ void conn_resume(struct http_conn *conn)
 }
 
 /* ---- reading ---- */
+
+/* The body is there, or waits to be taken. */
+static void on_request(struct http_conn *conn)
+{
+    struct http_server *server = conn->server;
+    conn_wait_not(conn);
+    conn->state = CONN_HANDLING;
+    conn->request->public.body = buf_str(&conn->request->body);
+    server->options.handler->on_request(server->options.ctx, &conn->request->public);
+}
 
 static void on_head(struct http_conn *conn)
 {
@@ -167,6 +199,7 @@ static void on_head(struct http_conn *conn)
     struct request *request = calloc(1, sizeof *request);
     if (!request) abort();
     conn->request = request;
+    request->loop = server->loop;
     request->public.head = head;
     request->public.peer = sock_peer(conn->sock);
     request->public.peer_loopback = sock_peer_loopback(conn->sock);
@@ -186,39 +219,28 @@ static void on_head(struct http_conn *conn)
     }
     buf_init(&request->body, body_max < SIZE_MAX ? (size_t)body_max : SIZE_MAX);
     http1_body_max(&conn->parser, body_max);
+    if (request->public.body_streamed) {
+        request->open = body_comes;
+        if (body_comes) sock_read_stop(conn->sock); /* until it is taken */
+        on_request(conn);
+        return;
+    }
     conn->state = CONN_BODY;
     conn->began = loop_now(server->loop);
     conn->body_bytes = 0;
     if (!body_comes) return;
     conn_wait(conn, SPAN_BODY);
-    if (head->expect_continue && (head->chunked || head->length <= body_max)) {
-        conn_borrow_out(conn);
-        buf_append(&conn->out, STR("HTTP/1.1 100 Continue\r\n\r\n"));
-        conn_flush(conn);
-    }
+    conn_continue(conn);
 }
 
 static void on_body(struct http_conn *conn)
 {
     if (!conn->request->public.body_ignored) buf_append(&conn->request->body, conn->parser.piece);
-    conn->body_bytes += conn->parser.piece.len;
-    msec spent = loop_now(conn->server->loop) - conn->began;
-    msec allowed = conn->server->deadlines[SPAN_BODY].span +
-                   (msec)(conn->body_bytes * 1000 / HTTP_BODY_RATE_MIN);
-    if (spent > allowed) {
+    if (conn_body_slow(conn)) {
         conn_refuse(conn, ERR_TIMEOUT, NULL, true);
         return;
     }
     conn_wait(conn, SPAN_BODY);
-}
-
-static void on_request(struct http_conn *conn)
-{
-    struct http_server *server = conn->server;
-    conn_wait_not(conn);
-    conn->state = CONN_HANDLING;
-    conn->request->public.body = buf_str(&conn->request->body);
-    server->options.handler->on_request(server->options.ctx, &conn->request->public);
 }
 
 static void on_refused(struct http_conn *conn)
@@ -232,7 +254,8 @@ static void on_refused(struct http_conn *conn)
 /* Parse and answer until the bytes are used up or the connection waits for something. */
 static void conn_parse(struct http_conn *conn, str *input)
 {
-    while (conn_reads(conn)) {
+    while (conn_takes(conn)) {
+        bool taking = conn->state == CONN_TAKING;
         switch (http1_feed(&conn->parser, input)) {
         case HTTP1_MORE:
             if (conn->state == CONN_IDLE && http1_started(&conn->parser)) {
@@ -244,13 +267,16 @@ static void conn_parse(struct http_conn *conn, str *input)
             on_head(conn);
             break;
         case HTTP1_BODY:
-            on_body(conn);
+            (taking ? conn_body_piece : on_body)(conn);
             break;
         case HTTP1_END:
-            on_request(conn);
+            (taking ? conn_body_end : on_request)(conn);
             break;
         case HTTP1_ERROR:
-            on_refused(conn);
+            if (taking)
+                conn_body_break(conn, conn->parser.error);
+            else
+                on_refused(conn);
             break;
         }
     }
@@ -269,8 +295,8 @@ void conn_process(struct http_conn *conn, str input)
     conn->processing = false;
     if (conn->out.len && conn->state != CONN_CLOSED) conn_flush(conn);
 
-    bool keep =
-        conn->state == CONN_HANDLING || conn->state == CONN_FLUSHING || conn->state == CONN_STREAM;
+    bool keep = conn->state == CONN_HANDLING || conn->state == CONN_TAKING ||
+                conn->state == CONN_FLUSHING || conn->state == CONN_STREAM;
     if (keep && input.len) {
         buf_append(&conn->ahead, input);
         sock_read_stop(conn->sock);
@@ -281,7 +307,7 @@ void conn_process(struct http_conn *conn, str input)
 static void on_read(void *arg, str bytes)
 {
     struct http_conn *conn = arg;
-    if (conn_reads(conn)) {
+    if (conn_takes(conn)) {
         conn_process(conn, bytes);
     } else if (conn->state == CONN_LINGER) {
         bool patient = loop_now(conn->server->loop) - conn->began < HTTP_LINGER_TOTAL_MS_MAX;
@@ -304,7 +330,8 @@ static void on_end(void *arg, bool clean)
     conn->peer_ended = true;
     bool answering = conn->state == CONN_HANDLING || conn->state == CONN_FLUSHING ||
                      conn->out.len || conn->writing;
-    if (!clean || !answering || conn->state == CONN_STREAM) conn_close(conn);
+    if (conn->state == CONN_STREAM) answering = conn->stream->finite;
+    if (!clean || !answering) conn_close(conn);
 }
 
 static void on_deadline(struct deadline *deadline)
@@ -325,6 +352,9 @@ static void on_deadline(struct deadline *deadline)
     case CONN_BODY:
         conn->keep_alive = false;
         conn_refuse(conn, ERR_TIMEOUT, NULL, true);
+        break;
+    case CONN_TAKING:
+        conn_body_break(conn, ERR_TIMEOUT);
         break;
     case CONN_STREAM:
         conn_wait(conn, SPAN_QUIET);
@@ -435,15 +465,28 @@ void http_server_stop(struct http_server *server, void (*on_stopped)(void *arg),
         next = conn->next; /* closing unlinks only this one */
         if (conn->state == CONN_STREAM)
             conn->stream->on_stop(conn->stream_arg);
+        else if (conn->state == CONN_TAKING)
+            conn_body_break(conn, ERR_SHUTTING_DOWN);
         else if (conn->state == CONN_IDLE || conn->state == CONN_HEAD)
             conn_stop(conn);
     }
     loop_defer(server->loop, &server->reap);
 }
 
+/* The loop may never turn again: whoever takes a body hears now that it broke off. */
+static void server_break_bodies(struct http_server *server)
+{
+    for (struct http_conn *conn = server->conns, *next; conn; conn = next) {
+        next = conn->next;
+        if (conn->state == CONN_TAKING) conn_body_break(conn, ERR_SHUTTING_DOWN);
+        if (conn->request) body_tell(conn->request);
+    }
+}
+
 void http_server_free(struct http_server *server)
 {
     if (!server) return;
+    server_break_bodies(server);
     on_stop_timeout(server);
     loop_defer_cancel(server->loop, &server->reap);
     server->stopping = false;

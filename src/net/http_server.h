@@ -4,9 +4,10 @@
  *
  * One request of a connection is answered at a time. When its head is complete, on_head says how
  * large the body may be or refuses; when the body is there, on_request gets the request and owes it
- * exactly one answer: http_answer or http_answer_error at once or later, or http_stream. The
- * request outlives its connection: answering one whose client has gone is fine and does nothing.
- * All on the loop thread.
+ * exactly one answer: http_answer, http_answer_error or http_answer_file at once or later, or
+ * http_stream. A handler that asked for a streamed body gets the request before it, and takes the
+ * body piece by piece. The request outlives its connection: answering one whose client has gone is
+ * fine and does nothing. All on the loop thread.
  *
  * An idle connection costs one small object: no buffer, no timer of its own.
  */
@@ -26,10 +27,10 @@ struct http_request {
     const char *peer;             /* address of the socket's other end; likewise */
     bool peer_loopback;
     str body;           /* whole, until the request is answered */
-    bool body_ignored;  /* set by on_head: a body is read and thrown away */
-    bool body_streamed; /* set by on_head: on_request comes before the body, which waits
-                                        for http_body_take; `body` stays empty */
     struct arena arena; /* likewise */
+    bool body_ignored;  /* set by on_head: a body is read and thrown away */
+    bool body_streamed; /* set by on_head: on_request comes before the body, which waits for
+                         * http_body_take; `body` stays empty */
     char id[32];        /* X-Request-Id of the answer */
     const struct http_field *fields; /* set by the handler: part of every answer to this request */
     size_t field_count;
@@ -89,22 +90,27 @@ void http_answer_error_with(struct http_request *request, enum err e, const stru
                             const struct http_field *fields, size_t field_count);
 
 /* Take the body of a request with body_streamed, once, before it is answered. An answer that comes
- * without it, or before its end, closes the connection behind it. */
+ * without it, or before its end, closes the connection behind it. A client that asked for it is
+ * told here to go on (100 Continue). No callback runs inside these functions or an answer, and none
+ * comes after the answer. */
 struct http_body_ops {
-    void (*on_piece)(void *arg, str bytes); /* borrowed until it returns */
-    /* OK: that was all. Otherwise there will be no more: ERR_TOO_LARGE, ERR_BAD_REQUEST (framing),
-     * ERR_TIMEOUT, ERR_NETWORK (the client has gone), ERR_SHUTTING_DOWN. The request is still to be
-     * answered, in any case. */
+    void (*on_piece)(void *arg, str bytes); /* borrowed until it returns; never empty */
+    /* Once. OK: that was all. Otherwise there will be no more: ERR_TOO_LARGE, ERR_BAD_REQUEST
+     * (framing), ERR_HEAD_TOO_LARGE (trailers), ERR_TIMEOUT, ERR_NETWORK (the client has gone),
+     * ERR_SHUTTING_DOWN. The request is still to be answered, in any case; here, or later. */
     void (*on_end)(void *arg, enum err e);
 };
 void http_body_take(struct http_request *request, const struct http_body_ops *ops, void *arg);
-/* No piece comes between these two, and the client's time-out does not run. Also from on_piece. */
+/* Neither a piece nor the end of the body comes between these two, and the client's time-out does
+ * not run; a stop of the server still ends it. They do not count. From anywhere, also from
+ * on_piece; a pause before http_body_take holds it back. The socket is not read meanwhile: a client
+ * that leaves is noticed after the resume, or when it is answered. */
 void http_body_pause(struct http_request *request);
 void http_body_resume(struct http_request *request);
 
-/* Answer with `len` bytes of a file from `from` on, read piece by piece as the client takes them. The
- * descriptor is closed by the server in any case. answer->body is not used. A file that cannot be
- * read to the end cuts the connection. */
+/* Answer with `len` bytes of a file from `from` on, read piece by piece as the client takes them.
+ * The descriptor is closed by the server in any case. answer->body is not used. A file that cannot
+ * be read to the end cuts the connection. */
 void http_answer_file(struct http_request *request, const struct http_answer *answer, int fd,
                       uint64_t from, uint64_t len);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http_kit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -110,6 +111,11 @@ static void post_echo(struct kit *kit, struct http_request *request)
     answer_text(request, request->body);
 }
 
+static void ask_own(struct kit *kit, struct http_request *request)
+{
+    kit->own(kit, request);
+}
+
 static const struct route {
     const char *path;
     void (*fn)(struct kit *kit, struct http_request *request);
@@ -118,6 +124,7 @@ static const struct route {
     {"/copied", get_copied}, {"/too-large", get_too_large}, {"/empty", get_empty},
     {"/same", get_same},     {"/last", get_last},           {"/fields", get_fields},
     {"/fault", get_fault},   {"/echo", post_echo},          {"/page", kit_answer_page},
+    {"/own", ask_own},
 };
 
 static enum err on_head(void *ctx, struct http_request *request, uint64_t *ret_body_max,
@@ -131,6 +138,8 @@ static enum err on_head(void *ctx, struct http_request *request, uint64_t *ret_b
     for (size_t i = 0; i < COUNT(routes); i++)
         if (str_eq(request->head->path, str_c(routes[i].path))) {
             request->user = (void *)(uintptr_t)&routes[i];
+            request->body_streamed = routes[i].fn == ask_own && kit->own_max;
+            if (request->body_streamed) *ret_body_max = kit->own_max;
             return OK;
         }
     return fault(reterr, ERR_NOT_FOUND, "no such path");
@@ -242,6 +251,16 @@ struct http_request *kit_take_held(struct kit *kit)
 void kit_answer_held(struct kit *kit)
 {
     answer_text(kit_take_held(kit), STR("later"));
+}
+
+int kit_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    int count = 0;
+    while (readdir(folder)) count++;
+    closedir(folder);
+    return count;
 }
 
 /* ---- callers ---- */

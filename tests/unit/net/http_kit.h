@@ -32,8 +32,10 @@ struct kit {
     struct timer *tick;
     msec waiting_since;
     void (*handle)(struct kit *kit, struct http_request *request);
-    void *arg;                               /* of the test's own handler */
-    char *large;                             /* KIT_LARGE_BYTES */
+    void (*own)(struct kit *kit, struct http_request *request); /* likewise, for /own alone */
+    uint64_t own_max; /* not 0: bodies to /own are streamed, up to so many bytes */
+    void *arg;        /* of the test's own handler */
+    char *large;      /* KIT_LARGE_BYTES */
     struct http_request *held[KIT_HELD_MAX]; /* of /later, oldest first */
     size_t held_count;
     unsigned requests; /* given to the handler */
@@ -57,6 +59,8 @@ void kit_turns(struct kit *kit, int count); /* about as many milliseconds */
 /* Answer the oldest request of /later with "later". */
 void kit_answer_held(struct kit *kit);
 struct http_request *kit_take_held(struct kit *kit);
+
+int kit_descriptors(void); /* how many this process has open */
 
 void kit_answer_page(struct kit *kit, struct http_request *request); /* KIT_PAGE_BYTES */
 

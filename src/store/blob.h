@@ -27,13 +27,24 @@ struct loop;
 #define BUCKET_PAYLOADS    STR("payloads")    /* what tools returned */
 #define BUCKET_ATTACHMENTS STR("attachments") /* what people sent */
 
-enum { BLOB_PATH_BYTES = 3 + 64 + 1 + 128 + 1 }; /* with its NUL */
+enum {
+    BLOB_BUCKET_BYTES = 16 + 1, /* each with its NUL */
+    BLOB_WHOSE_BYTES_MAX = 128,
+    BLOB_PATH_BYTES = 3 + 64 + 1 + BLOB_WHOSE_BYTES_MAX + 1,
+};
 
 /* `whose`: an id, 1 to 128 of [A-Za-z0-9_-]. */
 void blob_path(const unsigned char hash[static HASH_BYTES], str whose,
                char ret_path[static BLOB_PATH_BYTES]);
 /* Is this a path that blob_path made? Then its hash. */
 bool blob_path_hash(str path, unsigned char ret_hash[static HASH_BYTES]);
+
+/* May objects be kept at this address? NULL, or why not, as the end of a sentence. */
+const char *blob_url_check(str url) MUST_USE;
+
+/* The folder that the address names, where objects are files <bucket>/<path>; NULL if it is not one.
+ * Borrows from the address. */
+const char *blob_folder(const char *url);
 
 /* Open the storage at `url`: a folder, or "file:" and a folder; it is made if it is missing, 0700.
  * What is only half written there from before is removed. */
@@ -47,8 +58,10 @@ typedef void blob_got(void *arg, enum err e, str bytes, const struct fault *reas
 typedef void blob_opened(void *arg, enum err e, int fd, uint64_t len, const struct fault *reason);
 
 /* Durable when it ends with OK: whole, or not there at all. The bytes are copied; the file stays
- * where it is, is read as it is then, and must have the hash of the path (ERR_DAMAGED). on_done may
- * be NULL. ERR_STORAGE_FULL, ERR_IO, ERR_INVALID_FIELD (bucket or path). */
+ * where it is, is read as it is then, and nobody may write into it any more: the object may be a
+ * second name for it. Both must have the hash of the path (ERR_DAMAGED). on_done may be NULL.
+ * ERR_STORAGE_FULL, ERR_IO, ERR_INVALID_FIELD (bucket or path), ERR_NOT_FOUND (no such file).
+ * Any job: ERR_RATE_LIMITED when BLOB_JOBS_MAX are under way. */
 struct blob_job *blob_put(struct blobs *blobs, str bucket, str path, str bytes, blob_done *on_done,
                           void *arg);
 struct blob_job *blob_put_file(struct blobs *blobs, str bucket, str path, const char *file,
@@ -68,8 +81,19 @@ struct blob_job *blob_open(struct blobs *blobs, str bucket, str path, blob_opene
 struct blob_job *blob_remove(struct blobs *blobs, str bucket, str path, /* OK if it is not there */
                              blob_done *on_done, void *arg);
 
-/* Objects last written before `before`, in the order of their names, behind `after` (empty: from the
- * start). Borrowed until on_listed returns. */
+/* The same, but only if it was last put before `before`. A put that ended, or found the object there,
+ * in the meantime is safe from it. */
+struct blob_job *blob_sweep(struct blobs *blobs, str bucket, str path, msec before,
+                            blob_done *on_done, void *arg);
+
+/* While it is held, up to `until` (of the loop's time), nothing is removed: both of these end with OK
+ * and leave the object to a later sweep. For whoever copies objects that the rows of a moment name.
+ * Holds count; one that is not released ends by itself. */
+void blobs_hold(struct blobs *blobs, msec until);
+void blobs_release(struct blobs *blobs);
+
+/* Objects last put before `before` (INT64_MAX: all), in the order of their names, behind `after`
+ * (empty: from the start); at most `limit`, and BLOB_LIST_MAX. Borrowed until on_listed returns. */
 struct blob_name {
     str bucket, path;
 };
@@ -82,7 +106,9 @@ struct blob_job *blob_list(struct blobs *blobs, struct blob_name after, msec bef
 void blob_forget(struct blob_job *job);
 
 struct blob_stats {
-    uint64_t puts, puts_failed, gets, gets_failed, damaged; /* since the start */
+    uint64_t puts, puts_failed, gets, gets_failed; /* since the start; a get is an open too */
+    uint64_t damaged;                              /* found when reading, or replaced by a put */
+    uint64_t swept;                                /* removed by blob_sweep */
 };
 struct blob_stats blobs_stats(const struct blobs *blobs);
 

@@ -26,13 +26,7 @@
 #include "base/limits.h"
 #include "net/loop.h"
 #include "store/private.h"
-
-struct spool {
-    struct loop *loop;
-    int folder;
-    struct spool_job *jobs; /* that somebody waits for, or may */
-    uint64_t next;
-};
+#include "tool/spool_int.h"
 
 struct spool_job {
     struct loop_work work;
@@ -49,28 +43,28 @@ struct spool_job {
     struct fault fault; /* err OK: it worked */
 };
 
-static void *make(size_t size)
+void *spool_make(size_t size)
 {
     void *p = calloc(1, size);
     if (!p) abort();
     return p;
 }
 
-static enum err failed(struct fault *reterr, const char *what, const char *name)
+enum err spool_failed(struct fault *reterr, const char *what, const char *name)
 {
     bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
     return fault(reterr, full ? ERR_STORAGE_FULL : ERR_IO, "spool file %s cannot be %s: %s", name,
                  what, strerror(errno));
 }
 
-static bool name_valid(str name)
+bool spool_name_valid(str name)
 {
     return id_valid(name) && name.p[0] != '.';
 }
 
 /* ---- jobs, on the thread pool ---- */
 
-static bool write_all(int fd, const char *bytes, size_t len)
+bool spool_write_all(int fd, const char *bytes, size_t len)
 {
     while (len) {
         ssize_t count = write(fd, bytes, len);
@@ -87,33 +81,40 @@ static enum err write_unfinished(struct spool_job *job)
     AUTO(fd_closep)
     int fd = openat(job->folder, job->unfinished,
                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0) return failed(&job->fault, "made", job->name);
-    if (!write_all(fd, job->bytes, job->len)) return failed(&job->fault, "written", job->name);
-    if (fsync(fd)) return failed(&job->fault, "brought to disk", job->name);
+    if (fd < 0) return spool_failed(&job->fault, "made", job->name);
+    if (!spool_write_all(fd, job->bytes, job->len))
+        return spool_failed(&job->fault, "written", job->name);
+    if (fsync(fd)) return spool_failed(&job->fault, "brought to disk", job->name);
     int open_fd = fd;
     fd = -1;
-    return close(open_fd) ? failed(&job->fault, "closed", job->name) : OK;
+    return close(open_fd) ? spool_failed(&job->fault, "closed", job->name) : OK;
+}
+
+enum err spool_rename(int folder, const char *unfinished, const char *name, struct fault *reterr)
+{
+    if (renameat(folder, unfinished, folder, name)) {
+        enum err e = spool_failed(reterr, "named", name);
+        unlinkat(folder, unfinished, 0); /* a sweep finds it otherwise */
+        return e;
+    }
+    if (fsync(folder) == 0) return OK;
+    enum err e = spool_failed(reterr, "kept", name);
+    unlinkat(folder, name, 0); /* likewise: no row will name it */
+    return e;
 }
 
 static enum err write_file(struct spool_job *job)
 {
     enum err e = write_unfinished(job);
-    if (!e && renameat(job->folder, job->unfinished, job->folder, job->name))
-        e = failed(&job->fault, "named", job->name);
-    if (e) {
-        unlinkat(job->folder, job->unfinished, 0); /* a sweep finds it otherwise */
-        return e;
-    }
-    if (fsync(job->folder) == 0) return OK;
-    e = failed(&job->fault, "kept", job->name);
-    unlinkat(job->folder, job->name, 0); /* likewise: no row will name it */
+    if (!e) return spool_rename(job->folder, job->unfinished, job->name, &job->fault);
+    unlinkat(job->folder, job->unfinished, 0);
     return e;
 }
 
 static enum err remove_file(struct spool_job *job)
 {
     if (unlinkat(job->folder, job->name, 0) == 0 || errno == ENOENT) return OK;
-    return failed(&job->fault, "removed", job->name);
+    return spool_failed(&job->fault, "removed", job->name);
 }
 
 static void on_work(struct loop_work *work)
@@ -151,7 +152,7 @@ static struct spool_job *begin(struct spool *spool, str name,
                                void (*on_done)(void *arg, enum err e, const struct fault *reason),
                                void *arg)
 {
-    struct spool_job *job = make(sizeof *job);
+    struct spool_job *job = spool_make(sizeof *job);
     *job = (struct spool_job){
         .work = {on_work, on_worked}, .spool = spool, .on_done = on_done, .arg = arg};
     job->next = spool->jobs;
@@ -159,13 +160,13 @@ static struct spool_job *begin(struct spool *spool, str name,
     spool->jobs = job;
     job->folder = fcntl(spool->folder, F_DUPFD_CLOEXEC, 0);
     int why = errno;
-    if (!name_valid(name)) {
+    if (!spool_name_valid(name)) {
         fault_field(&job->fault, ERR_INVALID_FIELD, "name", "a spool file needs the id of a call");
         return job;
     }
     snprintf(job->name, sizeof job->name, "%.*s", STR_ARG(name));
     errno = why;
-    if (job->folder < 0) failed(&job->fault, "reached", job->name);
+    if (job->folder < 0) spool_failed(&job->fault, "reached", job->name);
     return job;
 }
 
@@ -176,7 +177,7 @@ struct spool_job *spool_write(struct spool *spool, str name, str bytes,
     struct spool_job *job = begin(spool, name, on_done, arg);
     snprintf(job->unfinished, sizeof job->unfinished, ".write-%llu",
              (unsigned long long)spool->next++);
-    job->bytes = make(bytes.len + 1);
+    job->bytes = spool_make(bytes.len + 1);
     if (bytes.len) memcpy(job->bytes, bytes.p, bytes.len);
     job->len = bytes.len;
     loop_work(spool->loop, &job->work);
@@ -212,8 +213,9 @@ enum err spool_open(struct loop *loop, const char *data_folder, struct spool **r
                      "%s cannot be made: %s", path, strerror(errno));
     enum err e = private_folder_open(path, &folder, reterr);
     if (e) return e;
-    struct spool *spool = make(sizeof *spool);
-    *spool = (struct spool){.loop = loop, .folder = folder};
+    struct spool *spool = spool_make(sizeof *spool);
+    *spool = (struct spool){.loop = loop, .folder = folder, .path = strdup(path)};
+    if (!spool->path) abort();
     *ret_spool = spool;
     return OK;
 }
@@ -222,36 +224,80 @@ void spool_close(struct spool *spool)
 {
     if (!spool) return;
     while (spool->jobs) leave(spool->jobs);
+    spool_streams_leave(spool);
     close(spool->folder);
+    free(spool->path);
     free(spool);
 }
 
 /* ---- reading and sweeping, on any thread ---- */
 
-enum err spool_read(const struct spool *spool, struct arena *arena, str name, str *ret_bytes,
-                    struct fault *reterr)
+const char *spool_path(const struct spool *spool, struct arena *arena, str name)
 {
-    char file[ID_CLIENT_BYTES_MAX + 1];
+    return arena_printf(arena, "%s/%.*s", spool->path, STR_ARG(name)).p;
+}
+
+static enum err open_file(const struct spool *spool, str name, int *ret_fd, uint64_t *ret_len,
+                          struct fault *reterr)
+{
     struct stat st;
-    if (!name_valid(name)) return fault(reterr, ERR_NOT_FOUND, "there is no such spool file");
+    if (!spool_name_valid(name)) return fault(reterr, ERR_NOT_FOUND, "there is no such spool file");
+    char file[ID_CLIENT_BYTES_MAX + 1];
     snprintf(file, sizeof file, "%.*s", STR_ARG(name));
     AUTO(fd_closep) int fd = openat(spool->folder, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return fault(reterr, ERR_NOT_FOUND, "there is no spool file %s", file);
-    if (fd < 0 || fstat(fd, &st)) return failed(reterr, "opened", file);
-    if (!S_ISREG(st.st_mode) || st.st_size > TOOL_RESULT_BYTES_MAX)
+    if (fd < 0 || fstat(fd, &st)) return spool_failed(reterr, "opened", file);
+    if (!S_ISREG(st.st_mode))
         return fault(reterr, ERR_TOO_LARGE, "spool file %s is none of ours", file);
+    *ret_fd = fd;
+    *ret_len = (uint64_t)st.st_size;
+    fd = -1;
+    return OK;
+}
 
-    size_t len = (size_t)st.st_size;
+static enum err read_part(struct arena *arena, int fd, uint64_t from, size_t len, str name,
+                          str *ret_bytes, struct fault *reterr)
+{
     char *bytes = arena_alloc(arena, len + 1);
     for (size_t at = 0; at < len;) {
-        ssize_t count = read(fd, bytes + at, len - at);
+        ssize_t count = pread(fd, bytes + at, len - at, (off_t)(from + at));
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return failed(reterr, "read", file);
-        if (count == 0) return fault(reterr, ERR_IO, "spool file %s became shorter", file);
+        if (count < 0) return spool_failed(reterr, "read", arena_cstr(arena, name));
+        if (count == 0)
+            return fault(reterr, ERR_IO, "spool file %.*s became shorter", STR_ARG(name));
         at += (size_t)count;
     }
     *ret_bytes = (str){bytes, len};
+    return OK;
+}
+
+enum err spool_read(const struct spool *spool, struct arena *arena, str name, str *ret_bytes,
+                    struct fault *reterr)
+{
+    uint64_t len = 0;
+    AUTO(fd_closep) int fd = -1;
+    enum err e = open_file(spool, name, &fd, &len, reterr);
+    if (e) return e;
+    if (len > TOOL_RESULT_BYTES_MAX)
+        return fault(reterr, ERR_TOO_LARGE, "spool file %.*s is none of ours", STR_ARG(name));
+    return read_part(arena, fd, 0, (size_t)len, name, ret_bytes, reterr);
+}
+
+enum err spool_ends(const struct spool *spool, struct arena *arena, str name, size_t max,
+                    str *ret_head, str *ret_tail, struct fault *reterr)
+{
+    uint64_t len = 0;
+    str head = STR_EMPTY, tail = STR_EMPTY;
+    AUTO(fd_closep) int fd = -1;
+    enum err e = open_file(spool, name, &fd, &len, reterr);
+    if (e) return e;
+    bool whole = len / 2 < max || (len / 2 == max && len % 2 == 0); /* len <= 2 * max */
+    e = read_part(arena, fd, 0, whole ? (size_t)len : max, name, &head, reterr);
+    if (!e && !whole) e = read_part(arena, fd, len - max, max, name, &tail, reterr);
+    if (e) return e;
+    *ret_head = head;
+    *ret_tail = tail;
     return OK;
 }
 
@@ -276,8 +322,8 @@ enum err spool_sweep(const struct spool *spool, bool (*needed)(void *arg, str na
         if (!entry) break;
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-        if (name_valid(str_c(name)) && needed(arg, str_c(name))) continue;
-        if (unlinkat(spool->folder, name, 0)) return failed(reterr, "removed", name);
+        if (spool_name_valid(str_c(name)) && needed(arg, str_c(name))) continue;
+        if (unlinkat(spool->folder, name, 0)) return spool_failed(reterr, "removed", name);
         removed++;
     }
     *ret_removed = removed;

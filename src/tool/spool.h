@@ -39,7 +39,8 @@ struct spool_job *spool_remove(struct spool *spool, str name, /* OK too if it is
 
 /* A file that comes in pieces. Pieces are copied and written beside the loop, in order. While
  * spool_stream_full says so, more than SPOOL_STREAM_BYTES_MAX wait: hold back until on_drained, which
- * comes once for each time that it was found full. Not from inside a function of the stream. */
+ * comes once for each time that it became full, and not from inside a function of the stream. A
+ * stream ends with spool_stream_end or spool_stream_abort, also after spool_close. */
 struct spool_stream;
 struct spool_stream *spool_stream_new(struct spool *spool, str name, void (*on_drained)(void *arg),
                                       void *arg);
@@ -47,8 +48,8 @@ void spool_stream_write(struct spool_stream *stream, str bytes);
 bool spool_stream_full(const struct spool_stream *stream);
 
 /* Finish: the `len` bytes from `from` on become the file, whole and on disk; the rest is dropped.
- * len UINT64_MAX: all of it. The stream is gone after on_done. Errors as above; the first one of any
- * write is told here. */
+ * Both lie within what was written; len UINT64_MAX: all behind `from`. The stream is gone after
+ * on_done. Errors as above; the first one of any write is told here. */
 struct spool_file {
     uint64_t bytes;
     unsigned char hash[HASH_BYTES]; /* SHA-256 */
@@ -57,9 +58,8 @@ void spool_stream_end(struct spool_stream *stream, uint64_t from, uint64_t len,
                       void (*on_done)(void *arg, enum err e, const struct spool_file *file,
                                       const struct fault *reason),
                       void *arg);
-void spool_stream_abort(
-    struct spool_stream *stream); /* leaves nothing; also after _end, then on_done
-                                                         does not come */
+/* Leaves nothing. Also after _end, then on_done does not come; and from inside on_done. */
+void spool_stream_abort(struct spool_stream *stream);
 
 /* Where a file of this name is, for reading it; in the arena. */
 const char *spool_path(const struct spool *spool, struct arena *arena, str name);

@@ -6,6 +6,8 @@
  *                 └───┼────────────────────────────────────┘     │
  *                     └── lost, a write ─────────────────────────┘
  *
+ * A tool may have spooled a long result itself, while it came; only its ends are then in memory.
+ *
  * Over means that the end is known, as far as it ever will be, and waits to be saved.
  */
 #include "agent/flight.h"
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 
 #include "agent/texts.h"
+#include "base/crypto.h"
 #include "base/limits.h"
 #include "net/loop.h"
 #include "tool/spool.h"
@@ -76,6 +79,7 @@ static void on_spooled(void *arg, enum err e, const struct fault *reason)
     flight->spooling = NULL;
     if (e) {
         flight->flights->on_trouble(flight->flights->arg, "a long result has no file", e);
+        flight->end.result_hash = STR_EMPTY;
     } else {
         flight->end.spool = flight->request.call_id;
         flight->end.result = STR_EMPTY;
@@ -83,7 +87,37 @@ static void on_spooled(void *arg, enum err e, const struct fault *reason)
     over(flight);
 }
 
-/* What came back is borrowed, so it is copied. A long result goes to a file first. */
+static str hash_text(struct arena *arena, const unsigned char hash[static HASH_BYTES])
+{
+    char *hex = arena_alloc(arena, HASH_HEX_BYTES);
+    crypto_hex((str){(const char *)hash, HASH_BYTES}, hex);
+    return (str){hex, HASH_HEX_BYTES - 1};
+}
+
+/* It goes to a file first if it is long and its tool has not put it there. */
+static void take_result(struct flight *flight, const struct tool_result *result)
+{
+    struct call_end *end = &flight->end;
+    unsigned char hash[HASH_BYTES];
+    if (result->spooled) {
+        end->spool = flight->request.call_id;
+        end->result_hash = hash_text(&flight->arena, result->result_hash);
+        end->result_bytes = result->result_bytes;
+    } else {
+        end->result = arena_str(&flight->arena, result->result);
+        end->result_bytes = end->result.len;
+    }
+    if (end->result.len <= CALL_INLINE_BYTES_MAX) {
+        over(flight);
+        return;
+    }
+    crypto_sha256(end->result, hash);
+    end->result_hash = hash_text(&flight->arena, hash);
+    flight->spooling = spool_write(flight->flights->spool, flight->request.call_id, end->result,
+                                   on_spooled, flight);
+}
+
+/* What came back is borrowed, so it is copied. */
 static void landed(struct flight *flight, bool failed, const struct tool_result *result)
 {
     struct arena *arena = &flight->arena;
@@ -91,17 +125,14 @@ static void landed(struct flight *flight, bool failed, const struct tool_result 
         .failed = failed,
         .error = arena_str(arena, result->error),
         .content = arena_str(arena, result->content),
-        .result = arena_str(arena, result->result),
-        .result_bytes = result->result.len,
         .ui_hints = arena_str(arena, result->ui_hints),
         .model_text = tool_model_text(arena, result, flight->request.locale),
     };
     if (failed && !flight->end.error.len) flight->end.error = STR("failed");
-    if (result->result.len <= CALL_INLINE_BYTES_MAX)
-        over(flight);
-    else
-        flight->spooling = spool_write(flight->flights->spool, flight->request.call_id,
-                                       flight->end.result, on_spooled, flight);
+    if (result->unkept)
+        flight->flights->on_trouble(flight->flights->arg, "a long result has no file",
+                                    result->unkept);
+    take_result(flight, result);
 }
 
 /* ---- attempts ---- */

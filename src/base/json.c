@@ -20,12 +20,12 @@
  */
 #include "base/json.h"
 
-#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/crypto.h"
+#include "base/json_int.h"
 #include "base/limits.h"
 #include "base/map.h"
 
@@ -78,47 +78,16 @@ static inline int next(struct parser *p)
 {
     for (;; p->at++) {
         int c = peek(p);
-        if (c > ' ' || (c != ' ' && c != '\n' && c != '\r' && c != '\t')) return c;
+        if (c > ' ' || !json_is_space(c)) return c;
     }
 }
 
 /* Strings. */
 
-static bool is_plain(unsigned char c)
-{
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
-}
-
-/* The first byte that is not plain text: a quote, a backslash, a control byte, a byte of 80 or
- * more, or the end. Eight bytes at a time: in each lane the high bit becomes set when the byte
- * is one of those. A subtraction borrows only from lanes above one that is set already, so the
- * lowest set lane is exact, and only that one is used. */
-static const char *skip_plain(const char *at, const char *end)
-{
-    const uint64_t ones = 0x0101010101010101;
-    for (; end - at >= 8; at += 8) {
-        uint64_t word;
-        memcpy(&word, at, sizeof word);
-        word = le64toh(word);
-        uint64_t quote = (word ^ ones * '"') - ones, backslash = (word ^ ones * '\\') - ones;
-        uint64_t special = (quote | backslash | (word - ones * 0x20) | word) & ones * 0x80;
-        if (special) return at + __builtin_ctzll(special) / 8;
-    }
-    while (at < end && is_plain((unsigned char)*at)) at++;
-    return at;
-}
-
 struct escape {
     uint32_t code;
     unsigned bytes; /* of the source: 2, 6, or 12 for a surrogate pair */
 };
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    c = char_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* "\uXXXX" at `at`: its 16 bits, or -1. */
 static int32_t read_unit(const char *at, const char *end)
@@ -126,7 +95,7 @@ static int32_t read_unit(const char *at, const char *end)
     if (end - at < 6 || at[0] != '\\' || at[1] != 'u') return -1;
     int32_t unit = 0;
     for (int i = 2; i < 6; i++) {
-        int digit = hex_digit(at[i]);
+        int digit = json_hex_digit(at[i]);
         if (digit < 0) return -1;
         unit = unit * 16 + digit;
     }
@@ -136,10 +105,8 @@ static int32_t read_unit(const char *at, const char *end)
 /* The escape whose backslash is at `at`. Returns NULL, or why it is none. */
 static const char *read_escape(const char *at, const char *end, struct escape *ret_escape)
 {
-    static const char letters[256] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
-                                      ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
     if (end - at < 2) return "unexpected end";
-    char letter = letters[(unsigned char)at[1]];
+    char letter = json_escapes[(unsigned char)at[1]];
     if (letter) {
         *ret_escape = (struct escape){(uint32_t)letter, 2};
         return NULL;
@@ -184,7 +151,7 @@ static bool scan_string(struct parser *p, size_t *ret_saved)
 {
     size_t saved = 0;
     for (;;) {
-        p->at = skip_plain(p->at, p->end);
+        p->at = json_skip_plain(p->at, p->end);
         if (p->at == p->end) return fail(p, "unexpected end");
         if (*p->at == '"') break;
         if (!scan_special(p, &saved)) return false;
@@ -432,18 +399,11 @@ static bool parse_typed(struct parser *p, struct json *value)
     return false;
 }
 
-/* The first byte of a value tells its type; 0 where no value starts. */
-static const unsigned char type_plus_1[256] = {
-    ['{'] = 1 + JSON_OBJECT, ['['] = 1 + JSON_ARRAY,          ['"'] = 1 + JSON_STRING,
-    ['t'] = 1 + JSON_TRUE,   ['f'] = 1 + JSON_FALSE,          ['n'] = 1 + JSON_NULL,
-    ['-'] = 1 + JSON_NUMBER, ['0' ... '9'] = 1 + JSON_NUMBER,
-};
-
 static bool parse_value(struct parser *p, struct json *value)
 {
     int c = next(p);
-    if (c == END || !type_plus_1[c]) return fail(p, "expected a value");
-    value->type = (enum json_type)(type_plus_1[c] - 1);
+    if (c == END || !json_type_plus_1[c]) return fail(p, "expected a value");
+    value->type = (enum json_type)(json_type_plus_1[c] - 1);
     const char *start = p->at;
     if (!parse_typed(p, value)) return false;
     value->raw = (str){start, (size_t)(p->at - start)};
@@ -614,7 +574,7 @@ static bool is_line_separator(const char *at, const char *end)
 static const char *skip_unescaped(const char *at, const char *end)
 {
     for (;;) {
-        at = skip_plain(at, end);
+        at = json_skip_plain(at, end);
         if (at == end || (unsigned char)*at < 0x80 || is_line_separator(at, end)) return at;
         at++;
     }

@@ -18,9 +18,13 @@
  *                    CANCELLED                DONE
  *                        +--- freed by work ----+
  *
+ * Pausing is libcurl's own: a piece that comes while a request is paused is refused with
+ * CURL_WRITEFUNC_PAUSE, and libcurl keeps it and stops reading from the socket. Resuming hands that
+ * piece out again from inside curl_easy_pause, so work() does that too.
+ *
  * Invariants:
- * 1. curl_multi_* is called only from work, on_socket_ready, on_multi_timer and client_free: from
- *    the loop, never from a callback of libcurl.
+ * 1. curl_multi_* and curl_easy_pause are called only from work, on_socket_ready, on_multi_timer
+ *    and client_free: from the loop, never from a callback of libcurl.
  * 2. A request is in exactly one list: `active` if ACTIVE, else `todo`; work is queued while todo
  *    has one.
  * 3. Callers hear of a request only while it is ACTIVE (on_head, on_body), and then once (on_done).
@@ -67,8 +71,9 @@ struct client {
     struct loop_defer work;
     struct link active, todo;
     size_t count;
-    bool busy;    /* inside libcurl, or calling on_done */
-    bool closing; /* in client_free */
+    size_t resumed; /* requests that work has to set going again */
+    bool busy;      /* inside libcurl, or calling on_done */
+    bool closing;   /* in client_free */
 };
 
 /* A socket of libcurl's that we watch for it. */
@@ -101,6 +106,9 @@ struct client_request {
     struct buf head; /* "Name: value\r\n"... of the last head */
     size_t head_bytes, field_count;
     bool head_done;
+    bool paused;  /* by the caller */
+    bool stopped; /* by libcurl: it holds a piece for us */
+    bool resumed; /* counted in the client's */
     uint64_t received, body_bytes_max;
 
     char peer[300]; /* for people: "host", "host:port" or the Unix path */
@@ -161,9 +169,12 @@ static void set_state(struct client_request *request, enum state state)
 
 /* ---- time ---- */
 
+#define NEVER (INT64_MAX / 2)
+
+/* A peer that is held back owes us nothing. */
 static msec due(const struct client_request *request)
 {
-    msec quiet = request->quiet_since + request->span[request->phase];
+    msec quiet = request->paused ? NEVER : request->quiet_since + request->span[request->phase];
     msec total = request->started + request->total_ms;
     return request->total_ms && total < quiet ? total : quiet;
 }
@@ -311,6 +322,8 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     size_t len = size * count;
     enter_phase(request, STREAMING);
     if (request->state != ACTIVE) return CURL_WRITEFUNC_ERROR;
+    request->stopped = request->paused;
+    if (request->paused) return CURL_WRITEFUNC_PAUSE;
     request->received += len;
     if (request->received > request->body_bytes_max) {
         fault(&request->fault, ERR_TOO_LARGE, "the answer of %s is larger than %llu bytes",
@@ -392,6 +405,7 @@ static void free_request(struct client_request *request)
 {
     link_remove(&request->link);
     request->client->count--;
+    request->client->resumed -= request->resumed;
     curl_easy_cleanup(request->easy);
     curl_slist_free_all(request->headers);
     timer_free(request->timer);
@@ -433,11 +447,44 @@ static void take_results(struct client *client)
     }
 }
 
+/* libcurl hands out what it holds, in here; the caller may pause again, or cancel. */
+static void go_on(struct client_request *request)
+{
+    request->resumed = false;
+    request->client->resumed--;
+    if (request->paused || !request->stopped || request->state != ACTIVE) return;
+    request->stopped = false;
+    CURLcode code = curl_easy_pause(request->easy, CURLPAUSE_CONT);
+    if (!code || request->state != ACTIVE) return;
+    explain(request, code);
+    set_state(request, ENDED);
+}
+
+/* Searched anew each time: callers may have cancelled any of them meanwhile. */
+static struct client_request *resumed_request(const struct client *client)
+{
+    for (struct link *at = client->active.next; at != &client->active; at = at->next) {
+        struct client_request *request = CONTAINER(at, struct client_request, link);
+        if (request->resumed) return request;
+    }
+    return NULL;
+}
+
+static void resume_requests(struct client *client)
+{
+    for (size_t left = client->resumed; left > 0; left--) {
+        struct client_request *request = resumed_request(client);
+        if (!request) return; /* the rest has ended since */
+        go_on(request);
+    }
+}
+
 /* Everything that was written down in this turn. */
 static void work(struct loop_defer *defer)
 {
     struct client *client = CONTAINER(defer, struct client, work);
     client->busy = true;
+    resume_requests(client);
     take_results(client);
     for (struct client_request *request; (request = next_request(&client->todo));) {
         if (request->state == WAITING)
@@ -826,6 +873,24 @@ str client_header_get(const struct client_request *request, str name)
 bool client_request_sent(const struct client_request *request)
 {
     return request->sent;
+}
+
+void client_pause(struct client_request *request)
+{
+    request->paused = true;
+}
+
+void client_resume(struct client_request *request)
+{
+    struct client *client = request->client;
+    if (!request->paused) return;
+    request->paused = false;
+    request->quiet_since = loop_now(client->loop);
+    if (request->state == ACTIVE) timer_start(request->timer, due(request) - request->quiet_since);
+    if (!request->stopped || request->resumed) return;
+    request->resumed = true;
+    client->resumed++;
+    loop_defer(client->loop, &client->work);
 }
 
 void client_cancel(struct client_request *request)

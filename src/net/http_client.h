@@ -78,6 +78,14 @@ str client_header_get(const struct client_request *request, str name);
  * on_done. */
 bool client_request_sent(const struct client_request *request);
 
+/* Hold the answer back: no on_body comes until client_resume, and at most some tens of KiB are taken
+ * from the server meanwhile; it waits. idle_ms does not run while it is held back, total_ms does. An
+ * answer of which nothing is left may still end. Both may be called from any callback, also from
+ * on_head and on_body of the same request, and again without effect; no callback comes from inside
+ * them. */
+void client_pause(struct client_request *request);
+void client_resume(struct client_request *request);
+
 /* Stop: no callback of this request comes any more, on_done neither, and the pointer is gone; arg
  * may be freed at once. The connection closes at the end of this turn of the loop. May be called
  * from any callback, also from the request's own on_head and on_body; inside its own on_done it

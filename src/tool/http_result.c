@@ -120,26 +120,62 @@ static bool is_word_of(const struct json *error)
            (error->type == JSON_TRUE || (error->type != JSON_NUMBER && words_of(error).len));
 }
 
-static bool is_kind(const struct json *value, enum json_type type)
+/* ---- the rule for members ---- */
+
+#define TYPE(type) (1U << (type))
+
+/* {"content"?, "result"?, "error"?, "ui_hints"?}: nothing else, one of those that are enough, and of
+ * the kinds they should be. */
+static const struct {
+    const char *name;
+    unsigned types;
+    bool enough;
+} parts[PART_OTHER] = {
+    [PART_CONTENT] = {"content", TYPE(JSON_NULL) | TYPE(JSON_STRING), true},
+    [PART_RESULT] = {"result", ~0U, true},
+    [PART_ERROR] = {"error", ~TYPE(JSON_NUMBER), true},
+    [PART_HINTS] = {"ui_hints", TYPE(JSON_NULL) | TYPE(JSON_OBJECT), false},
+};
+
+enum http_part http_part_of(str key)
 {
-    return !value || value->type == JSON_NULL || value->type == type;
+    for (unsigned part = 0; part < PART_OTHER; part++)
+        if (str_eq(key, str_c(parts[part].name))) return (enum http_part)part;
+    return PART_OTHER;
 }
 
-/* {"content"?, "result"?, "error"?, "ui_hints"?}: nothing else, one of the first three, and of the
- * kinds they should be. */
+void http_shape_add(struct http_shape *shape, enum http_part part, enum json_type type)
+{
+    if (part == PART_OTHER || !(parts[part].types & TYPE(type)))
+        shape->other = true;
+    else
+        shape->parts |= 1U << part;
+}
+
+bool http_shape_fits(const struct http_shape *shape)
+{
+    bool enough = false;
+    for (unsigned part = 0; part < PART_OTHER; part++)
+        enough |= parts[part].enough && (shape->parts >> part & 1);
+    return enough && !shape->other;
+}
+
 static bool is_envelope(const struct json *answer)
 {
-    static const char *const names[] = {"content", "result", "error", "ui_hints"};
-    const struct json *members[COUNT(names)];
-    size_t known = 0;
-    for (size_t i = 0; i < COUNT(names); i++) {
-        members[i] = json_get(answer, str_c(names[i]));
-        known += members[i] != NULL;
-    }
-    return answer->type == JSON_OBJECT && known == answer->count &&
-           (members[0] || members[1] || members[2]) && is_kind(members[0], JSON_STRING) &&
-           !(members[2] && members[2]->type == JSON_NUMBER) && is_kind(members[3], JSON_OBJECT);
+    struct http_shape shape = {.other = answer->type != JSON_OBJECT};
+    for (const struct json *m = answer->child; m && !shape.other; m = m->next)
+        http_shape_add(&shape, http_part_of(m->key), m->type);
+    return http_shape_fits(&shape);
 }
+
+bool http_error_words(struct arena *arena, const struct json *error, str *ret_words)
+{
+    if (!is_word_of(error)) return false;
+    *ret_words = keep_words(arena, words_of(error));
+    return true;
+}
+
+/* ---- answers ---- */
 
 /* Text as a JSON string; empty if that is too long to be kept. */
 static str quoted(struct arena *arena, str text)
@@ -181,19 +217,18 @@ static enum tool_end take_json(struct arena *arena, const struct json *answer, s
     } else {
         result->result = answer->raw;
     }
-    if (!is_word_of(error)) return TOOL_DONE;
-    result->error = keep_words(arena, words_of(error));
-    return TOOL_FAILED;
+    return http_error_words(arena, error, &result->error) ? TOOL_FAILED : TOOL_DONE;
 }
 
-static str bytes_notice(struct arena *arena, size_t count, str locale)
+str http_bytes_notice(struct arena *arena, uint64_t count, str locale)
 {
-    return arena_printf(arena,
-                        tool_locale_zh(locale)
-                            ? "工具返回了 %zu 字节，既不是 JSON，也不是 UTF-8 文本，因此没有保留。"
-                            : "The tool answered with %zu bytes that are neither JSON nor UTF-8 "
-                              "text; they were not kept.",
-                        count);
+    return arena_printf(
+        arena,
+        tool_locale_zh(locale)
+            ? "工具返回了 %llu 字节，既不是 JSON，也不是 UTF-8 文本，因此没有保留。"
+            : "The tool answered with %llu bytes that are neither JSON nor UTF-8 text; they were "
+              "not kept.",
+        (unsigned long long)count);
 }
 
 static enum tool_end take_success(struct arena *arena, str body, const struct json *answer,
@@ -203,7 +238,7 @@ static enum tool_end take_success(struct arena *arena, str body, const struct js
     if (is_text(body))
         take_content(arena, body, locale, result);
     else
-        result->content = bytes_notice(arena, body.len, locale);
+        result->content = http_bytes_notice(arena, body.len, locale);
     return TOOL_DONE;
 }
 

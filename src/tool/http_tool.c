@@ -3,9 +3,12 @@
  * Calls of tools behind a URL.
  *
  *     start ──▶ SENT ──on_done──▶ ended                    short answer, or none
- *                │        └─────▶ READING ──▶ ended        long answer: read on the thread pool
+ *                │        └─────▶ READING ──▶ ended        longer: read on the thread pool
  *                │                   │
  *                └── cancel: freed   └── cancel: LEFT, freed when it has been read
+ *
+ * Past CALL_INLINE_BYTES_MAX an answer is given to http_long.c piece by piece, and READING is its end
+ * there. While that is full the client holds the server back.
  *
  * Invariants:
  * 1. on_end is called once, on the loop, and not after cancel.
@@ -25,6 +28,7 @@
 #include "base/limits.h"
 #include "net/http_client.h"
 #include "net/loop.h"
+#include "tool/http_long.h"
 #include "tool/http_result.h"
 #include "tool/schema.h"
 #include "tool/tools.h"
@@ -40,6 +44,7 @@ enum {
 
 struct http_tool {
     struct client *client;
+    struct spool *spool;
     const char *url, *proxy, *ca_file;
     const struct client_header *headers;
     size_t header_count;
@@ -59,6 +64,8 @@ struct tool_call {
     struct client_request *request;
     int status; /* 0: no head yet */
     struct buf body;
+    struct http_long *answer; /* a long one, instead of the body */
+    char key[KEY_BYTES_MAX + 1];
     char locale[LOCALE_BYTES_MAX + 1];
 
     struct loop_work work;
@@ -134,6 +141,41 @@ static void on_read(struct loop_work *work)
         end_read(call);
 }
 
+/* ---- a long answer ---- */
+
+static void on_drained(void *arg)
+{
+    struct tool_call *call = arg;
+    if (call->request) client_resume(call->request);
+}
+
+static void on_long_end(void *arg, enum tool_end end, const struct tool_result *result)
+{
+    struct tool_call *call = arg;
+    call->answer = NULL;
+    call->end = end;
+    call->result = *result;
+    end_read(call);
+}
+
+static void add_long(struct tool_call *call, str bytes)
+{
+    http_long_add(call->answer, bytes);
+    if (http_long_full(call->answer)) client_pause(call->request);
+}
+
+/* What has come so far goes first. */
+static void begin_long(struct tool_call *call)
+{
+    static const struct http_long_ops ops = {on_drained, on_long_end};
+    struct http_tool *tool = call->tool;
+    assert(tool->spool);
+    call->answer = http_long_new(client_loop(tool->client), tool->spool, str_c(call->key),
+                                 str_c(call->locale), &ops, call);
+    add_long(call, buf_str(&call->body));
+    buf_done(&call->body);
+}
+
 /* ---- the answer ---- */
 
 static bool answered_badly(const struct tool_call *call)
@@ -153,7 +195,12 @@ static void on_body(void *arg, str bytes)
 {
     struct tool_call *call = arg;
     size_t room = call->body.max - call->body.len;
-    if (bytes.len > room) bytes.len = room; /* of a refusal; the client bounds the rest */
+    if (bytes.len > room && !call->answer && !answered_badly(call)) begin_long(call);
+    if (call->answer) {
+        add_long(call, bytes);
+        return;
+    }
+    if (bytes.len > room) bytes.len = room; /* of a refusal */
     buf_append(&call->body, bytes);
 }
 
@@ -164,10 +211,15 @@ static void on_done(void *arg, enum err e, const struct fault *reason)
     call->request = NULL;
     if (e && !answered_badly(call)) {
         struct tool_result result = {0};
+        if (call->answer) http_long_abort(TAKE(call->answer));
         end_failed(call, sent ? TOOL_LOST : TOOL_AWAY, &result, 200, str_c(reason->text));
         return;
     }
     call->state = READING;
+    if (call->answer) {
+        http_long_end(call->answer);
+        return;
+    }
     call->work = (struct loop_work){read_reply, on_read};
     if (call->body.len > HTTP_TOOL_LOOP_BYTES_MAX) {
         loop_work(client_loop(call->tool->client), &call->work);
@@ -199,14 +251,11 @@ static void send_call(struct tool_call *call, const struct tool_request *request
 {
     static const struct client_ops ops = {on_head, on_body, on_done};
     const struct http_tool *tool = call->tool;
-    char key[KEY_BYTES_MAX + 1];
     struct client_header headers[CLIENT_FIELDS_MAX];
     size_t count = tool->header_count;
-    assert(request->call_id.len > 0 && request->call_id.len <= KEY_BYTES_MAX);
-    snprintf(key, sizeof key, "%.*s", STR_ARG(request->call_id));
     if (count) memcpy(headers, tool->headers, count * sizeof *headers);
     headers[count++] = (struct client_header){"Content-Type", "application/json"};
-    headers[count++] = (struct client_header){"Idempotency-Key", key};
+    headers[count++] = (struct client_header){"Idempotency-Key", call->key};
     if (call->locale[0] && !has_header(tool, STR("Accept-Language")))
         headers[count++] = (struct client_header){"Accept-Language", call->locale};
 
@@ -240,7 +289,9 @@ static struct tool_call *http_start(void *self, const struct tool_request *reque
     call->on_end = on_end;
     call->arg = arg;
     arena_init(&call->arena);
-    buf_init(&call->body, TOOL_RESULT_BYTES_MAX);
+    buf_init(&call->body, CALL_INLINE_BYTES_MAX);
+    assert(request->call_id.len > 0 && request->call_id.len <= KEY_BYTES_MAX);
+    snprintf(call->key, sizeof call->key, "%.*s", STR_ARG(request->call_id));
     if (is_language(request->locale))
         snprintf(call->locale, sizeof call->locale, "%.*s", STR_ARG(request->locale));
     tool->open++;
@@ -253,11 +304,12 @@ static void http_cancel(struct tool_call *call)
     if (call->state == ENDING) return; /* from inside its own on_end */
     assert(call->state != LEFT);
     call->tool->open--;
-    if (call->state == READING) {
+    if (call->state == READING && !call->answer) {
         call->state = LEFT;
         return;
     }
-    client_cancel(call->request);
+    if (call->answer) http_long_abort(TAKE(call->answer));
+    if (call->state == SENT) client_cancel(call->request);
     free_call(call);
 }
 
@@ -406,6 +458,7 @@ enum err http_tool_new(struct arena *arena, struct client *client,
 
     struct http_tool *self = ARENA_NEW(arena, struct http_tool);
     self->client = client;
+    self->spool = options->spool;
     self->url = arena_cstr(arena, options->url);
     self->proxy = options->proxy ? arena_cstr(arena, str_c(options->proxy)) : NULL;
     self->ca_file = options->ca_file ? arena_cstr(arena, str_c(options->ca_file)) : NULL;

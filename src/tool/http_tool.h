@@ -18,6 +18,7 @@
 #include "tool/tool.h"
 
 struct client;
+struct spool;
 
 struct http_tool_header {
     str name, value;
@@ -33,6 +34,7 @@ struct http_tool_options {
     size_t header_count;
     const char *proxy;   /* as in client_options */
     const char *ca_file; /* likewise */
+    struct spool *spool; /* for answers over CALL_INLINE_BYTES_MAX; NULL: no call is made */
 };
 
 /* Everything is copied into the arena, which must outlive the tool and its calls. ERR_INVALID_FIELD

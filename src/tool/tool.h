@@ -42,8 +42,9 @@ struct tool_result {
     uint64_t result_bytes;
     unsigned char result_hash[HASH_BYTES];
     str result_head, result_tail; /* its first and last CALL_MODEL_BYTES_MAX bytes, cut anywhere */
-    str error;    /* why it was not done, for the model and people; empty if it was */
-    str ui_hints; /* JSON, or empty */
+    enum err unkept; /* why a result that was there could not be kept; content says so too */
+    str error;       /* why it was not done, for the model and people; empty if it was */
+    str ui_hints;    /* JSON, or empty */
 };
 
 enum tool_end {

@@ -10,6 +10,8 @@
  *     copied     |--- head ---|                                          |-- tail ---|
  *                              \n[... N bytes left out ...]\n
  *
+ * A result that is in a file has only both its ends here; its middle is never asked for.
+ *
  * To add a risk, add its row to TOOL_RISKS in tool.h. To add a pack, write its file and give its
  * tools to tools_join where the server is put together.
  */
@@ -124,10 +126,11 @@ str tool_text_head(str text, size_t max)
     return (str){text.p, max};
 }
 
-/* A few pieces seen as one text. */
+/* A few pieces seen as one text. A hole is a piece whose bytes are not here. */
 struct pieces {
-    str all[6];
-    size_t count, total;
+    str all[8];
+    size_t count;
+    uint64_t total;
 };
 
 static void piece_add(struct pieces *pieces, str piece)
@@ -138,18 +141,32 @@ static void piece_add(struct pieces *pieces, str piece)
     pieces->total += piece.len;
 }
 
-static char byte_at(const struct pieces *pieces, size_t at)
+static void ends_add(struct pieces *pieces, const struct tool_ends *text)
+{
+    size_t known = text->head.len + text->tail.len;
+    assert(known <= text->bytes);
+    piece_add(pieces, text->head);
+    piece_add(pieces, (str){NULL, (size_t)(text->bytes - known)});
+    piece_add(pieces, text->tail);
+}
+
+static char byte_at(const struct pieces *pieces, uint64_t at)
 {
     size_t i = 0;
     for (; at >= pieces->all[i].len; i++) at -= pieces->all[i].len;
+    assert(pieces->all[i].p);
     return pieces->all[i].p[at];
 }
 
-static void copy_part(struct buf *out, const struct pieces *pieces, size_t from, size_t len)
+static void copy_part(struct buf *out, const struct pieces *pieces, uint64_t from, size_t len)
 {
     for (size_t i = 0; i < pieces->count && len; i++) {
-        str piece = str_drop(pieces->all[i], from);
-        from -= pieces->all[i].len - piece.len;
+        str piece = pieces->all[i];
+        size_t skip = from < piece.len ? (size_t)from : piece.len;
+        from -= skip;
+        if (skip == piece.len) continue;
+        assert(piece.p);
+        piece = str_drop(piece, skip);
         if (piece.len > len) piece.len = len;
         buf_append(out, piece);
         len -= piece.len;
@@ -158,12 +175,13 @@ static void copy_part(struct buf *out, const struct pieces *pieces, size_t from,
 
 enum { MARKER_BYTES_MAX = 80 };
 
-static void write_marker(struct buf *out, size_t left_out, str locale)
+static void write_marker(struct buf *out, uint64_t left_out, str locale)
 {
+    unsigned long long count = left_out;
     if (tool_locale_zh(locale))
-        buf_printf(out, "\n[…… 此处省略 %zu 字节 ……]\n", left_out);
+        buf_printf(out, "\n[…… 此处省略 %llu 字节 ……]\n", count);
     else
-        buf_printf(out, "\n[... %zu bytes left out ...]\n", left_out);
+        buf_printf(out, "\n[... %llu bytes left out ...]\n", count);
 }
 
 /* Two thirds go to the head: what something is mostly stands in its beginning. */
@@ -172,7 +190,7 @@ static str join_cut(struct arena *arena, const struct pieces *pieces, size_t max
     AUTO(buf_done) struct buf out;
     buf_init(&out, max);
     if (pieces->total <= max) {
-        copy_part(&out, pieces, 0, pieces->total);
+        copy_part(&out, pieces, 0, (size_t)pieces->total);
         return arena_str(arena, buf_str(&out));
     }
     assert(max > MARKER_BYTES_MAX);
@@ -194,6 +212,13 @@ str tool_text_cut(struct arena *arena, str text, size_t max, str locale)
     return join_cut(arena, &pieces, max, locale);
 }
 
+str tool_ends_cut(struct arena *arena, const struct tool_ends *text, size_t max, str locale)
+{
+    struct pieces pieces = {0};
+    ends_add(&pieces, text);
+    return join_cut(arena, &pieces, max, locale);
+}
+
 str tool_model_text(struct arena *arena, const struct tool_result *result, str locale)
 {
     bool zh = tool_locale_zh(locale);
@@ -202,10 +227,13 @@ str tool_model_text(struct arena *arena, const struct tool_result *result, str l
         piece_add(&pieces, zh ? STR("错误：") : STR("Error: "));
         piece_add(&pieces, result->error);
     }
-    const str others[] = {result->content, result->result};
+    const struct tool_ends file = {result->result_head, result->result_tail, result->result_bytes};
+    const struct tool_ends memory = {.head = result->result, .bytes = result->result.len};
+    const struct tool_ends content = {.head = result->content, .bytes = result->content.len};
+    const struct tool_ends *const others[] = {&content, result->spooled ? &file : &memory};
     for (size_t i = 0; i < COUNT(others); i++) {
-        if (others[i].len && pieces.count) piece_add(&pieces, STR("\n"));
-        piece_add(&pieces, others[i]);
+        if (others[i]->bytes && pieces.count) piece_add(&pieces, STR("\n"));
+        ends_add(&pieces, others[i]);
     }
     if (!pieces.count) return zh ? STR("（没有返回内容）") : STR("(nothing was returned)");
     return join_cut(arena, &pieces, CALL_MODEL_BYTES_MAX, locale);

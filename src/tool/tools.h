@@ -33,6 +33,14 @@ str tool_model_text(struct arena *arena, const struct tool_result *result, str l
  * if it fits. */
 str tool_text_cut(struct arena *arena, str text, size_t max, str locale);
 
+/* The same of a text of which only both ends are known, cut anywhere: max bytes of each, or all of it
+ * in `head`. */
+struct tool_ends {
+    str head, tail;
+    uint64_t bytes; /* of the text */
+};
+str tool_ends_cut(struct arena *arena, const struct tool_ends *text, size_t max, str locale);
+
 /* The longest beginning of valid UTF-8 that has at most `max` bytes and ends with a character. */
 str tool_text_head(str text, size_t max);
 

@@ -954,7 +954,8 @@ static const char node_script[] =
     "      net = require('net'), tls = require('tls');\n"
     "const pair = n => ({key: fs.readFileSync(n + '.key'), cert: fs.readFileSync(n + '.pem')});\n"
     "let sockets = 0;\n"
-    "const hello = (q, r) => r.end(`tls ${q.httpVersion} over ${sockets}`);\n"
+    "const hello = (q, r) => r.end(q.method === 'PUT' ? '0123456789abcdef'.repeat(512 * 1024)\n"
+    "  : `tls ${q.httpVersion} over ${sockets}`);\n"
     "const head = 'HTTP/1.1 200 OK\\r\\nContent-Length: 10\\r\\n\\r\\n';\n"
     "const cut = raw => {\n"
     "  const t = new tls.TLSSocket(raw, {isServer: true, ...pair('good')});\n"
@@ -1198,6 +1199,302 @@ static void calling(void **state)
     }
 }
 
+/* ---- answers held back ---- */
+
+enum { HELD_BYTES = 8 * 1024 * 1024 };
+
+/* A reader that pauses in each piece, or once, and is let go by a timer. */
+struct reader {
+    struct world *world;
+    struct client_request *request;
+    struct timer *timer;
+    enum { PAUSE_ALWAYS, PAUSE_ONCE, PAUSE_IN_HEAD } when;
+    enum { THEN_RESUME, THEN_CANCEL, THEN_NOTHING } then;
+    msec pause_ms;
+    bool paused;
+    uint64_t received;
+    size_t pauses;
+    int dones;
+    enum err err;
+};
+
+static void hold_back(struct reader *reader)
+{
+    assert_false(reader->paused);
+    reader->paused = true;
+    reader->pauses++;
+    client_pause(reader->request);
+    client_pause(reader->request);
+    timer_start(reader->timer, reader->pause_ms);
+}
+
+static void on_pause_over(void *arg)
+{
+    struct reader *reader = arg;
+    if (reader->then == THEN_NOTHING) {
+        loop_stop(reader->world->loop);
+        return;
+    }
+    if (reader->then == THEN_CANCEL) {
+        client_cancel(reader->request);
+        one_less(reader->world);
+        return;
+    }
+    uint64_t before = reader->received;
+    reader->paused = false;
+    client_resume(reader->request);
+    client_resume(reader->request);
+    assert_true(reader->received == before); /* never from inside */
+}
+
+static void on_held_head(void *arg, struct client_request *request, int status)
+{
+    struct reader *reader = arg;
+    (void)request;
+    assert_int_equal(status, 200);
+    if (reader->when == PAUSE_IN_HEAD) hold_back(reader);
+}
+
+static void on_held_body(void *arg, str bytes)
+{
+    struct reader *reader = arg;
+    assert_false(reader->paused);
+    for (size_t i = 0; i < bytes.len; i++)
+        if (bytes.p[i] != "0123456789abcdef"[(reader->received + i) % 16])
+            fail_msg("another byte at %llu", (unsigned long long)(reader->received + i));
+    reader->received += bytes.len;
+    if (reader->when == PAUSE_ALWAYS || (reader->when == PAUSE_ONCE && !reader->pauses))
+        hold_back(reader);
+}
+
+static void on_held_done(void *arg, enum err e, const struct fault *reason)
+{
+    struct reader *reader = arg;
+    (void)reason;
+    reader->dones++;
+    reader->err = e;
+    timer_stop(reader->timer);
+    one_less(reader->world);
+}
+
+static const struct client_ops held_ops = {on_held_head, on_held_body, on_held_done};
+
+static void reader_run(struct reader *reader, struct world *world,
+                       const struct client_options *options)
+{
+    reader->world = world;
+    reader->timer = timer_new(world->loop, on_pause_over, reader);
+    world->open++;
+    reader->request = client_send(world->client, options, &held_ops, reader);
+    world_run(world);
+}
+
+static void pausing(void **state)
+{
+    (void)state;
+#define HELD_HEAD    "HTTP/1.1 200 OK\r\nContent-Length: 8388608\r\n\r\n"
+#define HELD_CHUNKED CHUNKED_HEAD "800000\r\n"
+    static const struct {
+        const char *name, *head, *tail;
+        struct reader reader;
+        msec idle_ms, total_ms;
+        uint64_t body_max;
+        int dones;
+        enum err err;
+        bool whole;
+    } rows[] = {
+        {"in each piece", HELD_HEAD, "", {.when = PAUSE_ALWAYS}, 0, 0, 0, 1, OK, true},
+        {"in each piece of chunks",
+         HELD_CHUNKED,
+         "\r\n0\r\n\r\n",
+         {.when = PAUSE_ALWAYS},
+         0,
+         0,
+         0,
+         1,
+         OK,
+         true},
+        {"once", HELD_HEAD, "", {.when = PAUSE_ONCE, .pause_ms = 20}, 0, 0, 0, 1, OK, true},
+        {"in the head",
+         HELD_HEAD,
+         "",
+         {.when = PAUSE_IN_HEAD, .pause_ms = 20},
+         0,
+         0,
+         0,
+         1,
+         OK,
+         true},
+        {"longer than a peer may be quiet",
+         HELD_HEAD,
+         "",
+         {.when = PAUSE_ONCE, .pause_ms = 1200},
+         500,
+         0,
+         0,
+         1,
+         OK,
+         true},
+        {"longer than it may take",
+         HELD_HEAD,
+         "",
+         {.when = PAUSE_ONCE, .pause_ms = 10 * 1000},
+         0,
+         300,
+         0,
+         1,
+         ERR_TIMEOUT,
+         false},
+        {"too large",
+         HELD_HEAD,
+         "",
+         {.when = PAUSE_ALWAYS},
+         0,
+         0,
+         HELD_BYTES - 1,
+         1,
+         ERR_TOO_LARGE,
+         false},
+        {"too large in the first piece",
+         HELD_HEAD,
+         "",
+         {.when = PAUSE_IN_HEAD},
+         0,
+         0,
+         1,
+         1,
+         ERR_TOO_LARGE,
+         false},
+        {"then cancelled",
+         HELD_HEAD,
+         "",
+         {.when = PAUSE_ONCE, .then = THEN_CANCEL},
+         0,
+         0,
+         0,
+         0,
+         OK,
+         false},
+        {"then nothing",
+         HELD_HEAD,
+         "",
+         {.when = PAUSE_ONCE, .then = THEN_NOTHING},
+         0,
+         0,
+         0,
+         0,
+         OK,
+         false},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        AUTO(buf_done) struct buf block;
+        buf_init(&block, 1 << 20);
+        for (size_t k = 0; k < 4096; k++) buf_append(&block, STR("0123456789abcdef"));
+        buf_char(&block, '\0');
+        bool cut = !rows[i].whole; /* the client goes in the middle */
+        const struct step whole[] = {ACCEPT,
+                                     READ,
+                                     SEND(rows[i].head),
+                                     REPEAT(block.p, HELD_BYTES / 65536),
+                                     {rows[i].tail[0] ? DO_SEND : DO_CLOSE, rows[i].tail, 0},
+                                     STOP};
+        const struct step part[] = {ACCEPT, READ, SEND(rows[i].head), REPEAT(block.p, 1),
+                                    AWAIT,  STOP};
+        const struct step most[] = {
+            ACCEPT, READ, SEND(rows[i].head), REPEAT(block.p, HELD_BYTES / 65536), AWAIT, STOP};
+        struct world world;
+        struct server server;
+        struct address address;
+        struct reader reader = rows[i].reader;
+        world_init(&world);
+        server_start(&server, !cut ? whole : rows[i].body_max > 1 ? most : part);
+        struct client_options options = options_for(&address, &server);
+        options.idle_ms = rows[i].idle_ms;
+        options.total_ms = rows[i].total_ms;
+        options.body_bytes_max = rows[i].body_max;
+        reader_run(&reader, &world, &options);
+        assert_int_equal(reader.dones, rows[i].dones);
+        if (reader.dones && reader.err != rows[i].err)
+            fail_msg("%s: %s", rows[i].name, err_code(reader.err));
+        if (rows[i].whole && (reader.received != HELD_BYTES || !reader.pauses))
+            fail_msg("%s: %llu bytes, %zu pauses", rows[i].name,
+                     (unsigned long long)reader.received, reader.pauses);
+        client_free(world.client); /* one that is held back ends like any other */
+        world.client = NULL;
+        if (reader.then == THEN_NOTHING) assert_int_equal(reader.err, ERR_CANCELLED);
+        timer_free(reader.timer);
+        world_done(&world);
+        server_join(&server);
+        server_done(&server);
+    }
+}
+
+/* While an answer is held back its server has to wait: it cannot get rid of more than the kernel
+ * and libcurl take. */
+static void back_pressure(void **state)
+{
+    (void)state;
+    int unsent = 64 * 1024;
+    AUTO(buf_done) struct buf block;
+    buf_init(&block, 1 << 20);
+    for (size_t k = 0; k < 4096; k++) buf_append(&block, STR("0123456789abcdef"));
+    struct world world;
+    struct address address;
+    struct reader reader = {.when = PAUSE_ONCE, .then = THEN_NOTHING, .pause_ms = 1};
+    int listener = bound_socket();
+    setsockopt(listener, SOL_SOCKET, SO_SNDBUF, &unsent, sizeof unsent);
+    assert_return_code(listen(listener, 1), errno);
+    world_init(&world);
+    struct client_options options = options_to(&address, bound_port(listener), "127.0.0.1");
+    reader.world = &world;
+    reader.timer = timer_new(world.loop, on_pause_over, &reader);
+    reader.request = client_send(world.client, &options, &held_ops, &reader);
+    struct timer *turn = timer_new(world.loop, on_pause_over, &reader);
+    timer_start(turn, 1); /* the connection is begun */
+    loop_run(world.loop);
+    int conn = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    assert_return_code(conn, errno);
+    str head = STR("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
+    assert_int_equal(send(conn, head.p, head.len, MSG_NOSIGNAL), head.len);
+    size_t sent = 0;
+    for (int quiet = 0; quiet < 50;) { /* turns in which not a byte could be sent */
+        ssize_t count = send(conn, block.p + sent % 16, 65536 - sent % 16, MSG_NOSIGNAL);
+        quiet = count > 0 ? 0 : quiet + 1;
+        if (count > 0) sent += (size_t)count;
+        assert_true(sent < 64 * 1024 * 1024);
+        timer_start(turn, 1);
+        loop_run(world.loop);
+    }
+    assert_true(reader.paused && reader.received > 0);
+    assert_true(reader.received < 128 * 1024);
+    client_cancel(reader.request);
+    timer_free(turn);
+    timer_free(reader.timer);
+    world_done(&world);
+    close(conn);
+    close(listener);
+}
+
+static void tls_pausing(void **state)
+{
+    const struct tls *tls = *state;
+    static const enum tls_server servers[] = {HTTP1, HTTP2};
+    for (size_t i = 0; i < COUNT(servers); i++) {
+        struct world world;
+        struct address address;
+        struct reader reader = {.when = PAUSE_ALWAYS};
+        world_init(&world);
+        struct client_options options = tls_options(tls, servers[i], &address);
+        options.method = "PUT";
+        reader_run(&reader, &world, &options);
+        assert_int_equal(reader.dones, 1);
+        assert_int_equal(reader.err, OK);
+        assert_int_equal(reader.received, HELD_BYTES);
+        timer_free(reader.timer);
+        world_done(&world);
+    }
+}
+
 static int ignore_sigpipe(void **state)
 {
     (void)state;
@@ -1227,11 +1524,14 @@ int test_http_client(void)
         cmocka_unit_test(no_proxy),
         cmocka_unit_test(unix_sockets),
         cmocka_unit_test(calling),
+        cmocka_unit_test(pausing),
+        cmocka_unit_test(back_pressure),
     };
     const struct CMUnitTest tls_tests[] = {
         cmocka_unit_test(tls_verdicts),
         cmocka_unit_test(http2_shares),
         cmocka_unit_test(tls_through_proxy),
+        cmocka_unit_test(tls_pausing),
     };
     return cmocka_run_group_tests_name("net/http_client", tests, ignore_sigpipe, NULL) +
            cmocka_run_group_tests_name("net/http_client over TLS", tls_tests, tls_setup,

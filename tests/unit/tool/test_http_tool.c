@@ -21,8 +21,10 @@
 #include "net/http_client.h"
 #include "net/loop.h"
 #include "net/script_server.h"
+#include "store/fixture.h"
 #include "tool/http_result.h"
 #include "tool/schema.h"
+#include "tool/spool.h"
 
 enum { STEPS_MAX = 10, RESULT_MAX = 400 };
 
@@ -39,12 +41,16 @@ struct world {
     struct loop *loop;
     struct client *client;
     struct timer *guard;
+    char folder[FOLDER_BYTES];
+    struct spool *spool;
     struct tool tool;
     struct tool_call *call;
     bool cancel_inside;
     int ends;
     enum tool_end end;
-    struct buf content, result, error, ui_hints;
+    bool spooled;
+    uint64_t result_bytes;
+    struct buf content, result, error, ui_hints; /* of a file: its ends */
 };
 
 static const char *const end_names[] = {"done", "failed", "away", "lost"};
@@ -61,6 +67,9 @@ static void world_init(struct world *world)
     arena_init(&world->arena);
     world->client = client_new(world->loop);
     world->guard = timer_new(world->loop, on_guard, NULL);
+    struct fault fault = {0};
+    folder_make(world->folder);
+    assert_int_equal(spool_open(world->loop, world->folder, &world->spool, &fault), OK);
     buf_init(&world->content, SIZE_MAX / 2);
     buf_init(&world->result, SIZE_MAX / 2);
     buf_init(&world->error, SIZE_MAX / 2);
@@ -72,7 +81,9 @@ static void world_done(struct world *world)
     if (world->tool.ops) http_tool_free(&world->tool);
     client_free(world->client);
     timer_free(world->guard);
+    spool_close(world->spool);
     loop_free(world->loop);
+    folder_remove(world->folder);
     arena_done(&world->arena);
     buf_done(&world->content);
     buf_done(&world->result);
@@ -85,8 +96,14 @@ static void on_end(void *arg, enum tool_end end, const struct tool_result *resul
     struct world *world = arg;
     world->ends++;
     world->end = end;
+    world->spooled = result->spooled;
+    world->result_bytes = result->spooled ? result->result_bytes : result->result.len;
     buf_append(&world->content, result->content);
     buf_append(&world->result, result->result);
+    if (result->spooled) {
+        buf_append(&world->result, result->result_head);
+        buf_append(&world->result, result->result_tail);
+    }
     buf_append(&world->error, result->error);
     buf_append(&world->ui_hints, result->ui_hints);
     str error = result->error;
@@ -125,6 +142,7 @@ static struct http_tool_options options_for(struct world *world, uint16_t port, 
         .headers = headers,
         .header_count = COUNT(headers),
         .proxy = "",
+        .spool = world->spool,
     };
 }
 
@@ -396,7 +414,7 @@ static void long_error(void **state)
 
 enum { MIB = 1024 * 1024, BLOCK = 4096 };
 
-/* Bodies of `count` times 16 bytes, read beside the loop when they are long. */
+/* Bodies of `count` pieces: in memory, read beside the loop, or on their way to a file. */
 static void large(void **state)
 {
     (void)state;
@@ -416,8 +434,14 @@ static void large(void **state)
          2048, TOOL_DONE, 0, 32769 + 2},
         {"long JSON", ANSWER("200 OK", "{\"result\":["), "1,\"会\",\n{\"a\":2},", "3]}", 200 * 1000,
          TOOL_DONE, 0, 2 + 17 * 200 * 1000 + 1},
-        {"more values than we read", ANSWER("200 OK", "["), "1,", "1]", JSON_VALUES_MAX, TOOL_DONE,
-         0, 2 * JSON_VALUES_MAX + 3 + 2}, /* kept as text */
+        {"more values than a tree may have", ANSWER("200 OK", "["), "1,", "1]", JSON_VALUES_MAX,
+         TOOL_DONE, 0, 2 * JSON_VALUES_MAX + 3},
+        {"nearly JSON", ANSWER("200 OK", "["), "\"012345\",", "NaN]", 200 * 1000, TOOL_DONE, 0,
+         11 * 200 * 1000 + 5 + 2},
+        {"as much as memory takes", LENGTH(1048576) "[            \"12", "0123456789abcdef",
+         "0123456789abcd\"]", MIB / 16 - 2, TOOL_DONE, 0, MIB},
+        {"one more", LENGTH(1048577) "[            \"12x", "0123456789abcdef", "0123456789abcd\"]",
+         MIB / 16 - 2, TOOL_DONE, 0, MIB + 1},
         {"as large as can be", LENGTH(67108864), "              12", "", 4 * MIB, TOOL_DONE, 0, 0},
         {"JSON as large as can be", LENGTH(67108864) "[            \"12", "0123456789abcdef",
          "0123456789abcd\"]", 4 * MIB - 2, TOOL_DONE, 0, 64 * MIB},
@@ -446,9 +470,10 @@ static void large(void **state)
         server_join(&server);
         expect_end(&world, rows[i].name, rows[i].end);
         if (rows[i].content || rows[i].result) {
-            if (world.content.len != rows[i].content || world.result.len != rows[i].result)
+            if (world.content.len != rows[i].content || world.result_bytes != rows[i].result ||
+                world.spooled != (rows[i].result > MIB))
                 fail_msg("%s: content %zu, result %zu", rows[i].name, world.content.len,
-                         world.result.len);
+                         (size_t)world.result_bytes);
         } else if (rows[i].end == TOOL_LOST) {
             assert_true(str_find(buf_str(&world.error), STR("larger than 67108864 bytes")) >= 0);
         }
@@ -743,6 +768,105 @@ static void cancel_while_reading(void **state)
     server_done(&server);
 }
 
+/* While no thread can write, the server has to wait; then all of it comes. */
+static void held_back(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 1000 };
+    AUTO(buf_done) struct buf block_of;
+    buf_init(&block_of, MIB);
+    for (size_t k = 0; k < BLOCK; k++) buf_append(&block_of, STR("\"0123456789\","));
+    buf_char(&block_of, '\0');
+    const struct step steps[] = {
+        ACCEPT, READ, SEND(ANSWER("200 OK", "[")), REPEAT(block_of.p, BLOCKS), SEND("1]"),
+        CLOSE,  STOP};
+    struct world world;
+    struct server server;
+    struct blocker blockers[BLOCKERS];
+    sem_t go;
+    world_init(&world);
+    sem_init(&go, 0, 0);
+    for (size_t i = 0; i < BLOCKERS; i++) {
+        blockers[i] = (struct blocker){{block, unblocked}, &go};
+        loop_work(world.loop, &blockers[i].work);
+    }
+    server_start(&server, steps);
+    struct http_tool_options options = options_for(&world, server.port, "http");
+    options.timeout_s = 60;
+    make_tool(&world, &options);
+    start(&world, "en");
+    struct timer *soon = timer_new(world.loop, stop_loop, world.loop);
+    for (int turn = 0; turn < 300; turn++) {
+        timer_start(soon, 1);
+        run(&world);
+        assert_int_not_equal(pthread_tryjoin_np(server.thread, NULL), 0);
+    }
+    for (size_t i = 0; i < BLOCKERS; i++) sem_post(&go);
+    while (!world.ends) run(&world);
+    expect_end(&world, "held back", TOOL_DONE);
+    assert_int_equal(world.result_bytes, 13 * BLOCK * BLOCKS + 3);
+    timer_free(soon);
+    server_join(&server);
+    server_done(&server);
+    world_done(&world);
+    sem_destroy(&go);
+}
+
+/* A long answer is on its way to a file when its call is cancelled, when it breaks off, and when it
+ * is a refusal after all: no file stays. */
+static void long_and_gone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *head;
+        enum { CANCELLED, CUT, CLIENT_GONE } how;
+    } rows[] = {
+        {"cancelled", ANSWER("200 OK", "["), CANCELLED},
+        {"cut", LENGTH(100000000) "[", CUT},
+        {"client gone", ANSWER("200 OK", "["), CLIENT_GONE},
+    };
+    AUTO(buf_done) struct buf block;
+    buf_init(&block, MIB);
+    for (size_t k = 0; k < BLOCK; k++) buf_append(&block, STR("\"0123456789\","));
+    buf_char(&block, '\0');
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct step steps[] = {ACCEPT,
+                               READ,
+                               SEND(rows[i].head),
+                               REPEAT(block.p, 100),
+                               {rows[i].how == CUT ? DO_CLOSE : DO_AWAIT, NULL, 0},
+                               STOP};
+        struct world world;
+        struct server server;
+        world_init(&world);
+        server_start(&server, steps);
+        struct http_tool_options options = options_for(&world, server.port, "http");
+        options.timeout_s = 60;
+        make_tool(&world, &options);
+        start(&world, "en");
+        const char *file = path_in(world.folder, "spool/.stream-0");
+        struct timer *soon = timer_new(world.loop, stop_loop, world.loop);
+        while (rows[i].how != CUT && access(file, F_OK)) {
+            timer_start(soon, 1);
+            run(&world);
+        }
+        if (rows[i].how == CANCELLED) tool_cancel(&world.tool, world.call);
+        if (rows[i].how == CLIENT_GONE) client_free(TAKE(world.client));
+        while (rows[i].how == CUT && !world.ends) run(&world);
+        assert_int_equal(world.ends, rows[i].how != CANCELLED);
+        if (world.ends) expect_end(&world, rows[i].name, TOOL_LOST);
+        while (!access(file, F_OK)) {
+            timer_start(soon, 1);
+            run(&world);
+        }
+        assert_int_not_equal(access(path_in(world.folder, "spool/call_7"), F_OK), 0);
+        timer_free(soon);
+        server_join(&server);
+        server_done(&server);
+        world_done(&world);
+    }
+}
+
 /* ---- making a tool ---- */
 
 static void made(void **state)
@@ -862,6 +986,8 @@ int test_http_tool(void)
         cmocka_unit_test(client_gone),
         cmocka_unit_test(cancelling),
         cmocka_unit_test(cancel_while_reading),
+        cmocka_unit_test(long_and_gone),
+        cmocka_unit_test(held_back),
         cmocka_unit_test(made),
         cmocka_unit_test(not_made),
         cmocka_unit_test(many_headers),

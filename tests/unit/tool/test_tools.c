@@ -205,6 +205,52 @@ static void long_parts(void **state)
               " bytes left out ...]\n");
 }
 
+/* A result in a file, of which only both ends are here, looks as it would in memory. */
+static void in_a_file(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {0,
+                                     1,
+                                     CALL_MODEL_BYTES_MAX - 8,
+                                     CALL_MODEL_BYTES_MAX,
+                                     CALL_MODEL_BYTES_MAX + 1,
+                                     2 * CALL_MODEL_BYTES_MAX,
+                                     3 * CALL_MODEL_BYTES_MAX};
+    AUTO(buf_done) struct buf whole;
+    buf_init(&whole, 1 << 20);
+    while (whole.len < 4 * CALL_MODEL_BYTES_MAX) buf_append(&whole, STR("会😀x"));
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        AUTO(arena_done) struct arena arena;
+        arena_init(&arena);
+        str all = tool_text_head(buf_str(&whole), lengths[i]);
+        bool both = all.len > CALL_MODEL_BYTES_MAX;
+        size_t tail = !both                                ? 0
+                      : all.len < 2 * CALL_MODEL_BYTES_MAX ? all.len - CALL_MODEL_BYTES_MAX
+                                                           : CALL_MODEL_BYTES_MAX;
+        struct tool_result memory = {.content = STR("made"), .result = all, .error = STR("no")};
+        struct tool_result file = {.content = STR("made"),
+                                   .error = STR("no"),
+                                   .spooled = true,
+                                   .result_bytes = all.len,
+                                   .result_head = {all.p, both ? CALL_MODEL_BYTES_MAX : all.len},
+                                   .result_tail = str_drop(all, all.len - tail)};
+        assert_str(tool_model_text(&arena, &file, STR("en")),
+                   tool_model_text(&arena, &memory, STR("en")));
+        struct tool_ends ends = {file.result_head, file.result_tail, all.len};
+        assert_str(tool_ends_cut(&arena, &ends, CALL_MODEL_BYTES_MAX, STR("zh")),
+                   tool_text_cut(&arena, all, CALL_MODEL_BYTES_MAX, STR("zh")));
+    }
+    AUTO(arena_done) struct arena arena;
+    arena_init(&arena);
+    struct tool_result huge = {.spooled = true,
+                               .result_bytes = (uint64_t)50 << 30,
+                               .result_head = {whole.p, CALL_MODEL_BYTES_MAX},
+                               .result_tail = {whole.p, CALL_MODEL_BYTES_MAX}};
+    str model = tool_model_text(&arena, &huge, STR("en"));
+    assert_true(model.len <= CALL_MODEL_BYTES_MAX);
+    assert_true(str_find(model, STR("\n[... 536870")) > 0); /* of 53,687,091,200 */
+}
+
 static void edges(void **state)
 {
     (void)state;
@@ -238,7 +284,7 @@ int test_tools(void)
         cmocka_unit_test(risks),       cmocka_unit_test(names),      cmocka_unit_test(joining),
         cmocka_unit_test(not_joining), cmocka_unit_test(many_tools), cmocka_unit_test(short_texts),
         cmocka_unit_test(long_texts),  cmocka_unit_test(long_parts), cmocka_unit_test(edges),
-        cmocka_unit_test(cutting),
+        cmocka_unit_test(cutting),     cmocka_unit_test(in_a_file),
     };
     return cmocka_run_group_tests_name("tool/tools", tests, NULL, NULL);
 }

@@ -14,6 +14,8 @@
  * 2. Every result has its call: rows without one are left out.
  * 3. Turns are whole. A turn begins with what a person wrote for a run; the oldest go first, and
  *    the newest stays whatever its size.
+ * 4. Files that came with an answer stand in a message of their own behind the result; it begins
+ *    nothing.
  *
  * The system text. The operator's words, the text of the node, when to ask, the plan, and what the
  * model cannot know: date, time zone, name, language. The texts are files in prompts/, one for each
@@ -103,6 +105,7 @@ struct rows {
     const struct message *rows;
     size_t count;
     bool *out;     /* left out, by row */
+    bool *along;   /* an answer: only its files count, by row */
     str *call_ids; /* of the call whose result a row is; empty for all but tool rows */
     bool cut;      /* the conversation did not begin with the first row that is left */
 };
@@ -133,7 +136,7 @@ static void look_at_user_row(struct arena *arena, struct rows *r, size_t at, boo
     if (!may_count(r->rows[at].metadata)) return;
     const struct json *metadata = metadata_of(arena, &r->rows[at]);
     if (json_get(metadata, STR("answer_to"))) {
-        r->out[at] = true;
+        r->along[at] = true;
         return;
     }
     str replaced = json_text(json_get(metadata, STR("replaces")));
@@ -145,6 +148,7 @@ static struct rows look_at_rows(struct arena *arena, const struct context_source
     const struct message_list *list = source->messages;
     struct rows r = {.rows = list->messages, .count = list->count, .cut = list->more};
     r.out = arena_array(arena, list->count + 1, sizeof *r.out);
+    r.along = arena_array(arena, list->count + 1, sizeof *r.along);
     r.call_ids = arena_array(arena, list->count + 1, sizeof *r.call_ids);
     for (size_t i = 0; i < r.count; i++) {
         const struct message *row = &r.rows[i];
@@ -163,9 +167,11 @@ static struct rows look_at_rows(struct arena *arena, const struct context_source
 /* ---- messages ---- */
 
 struct talk {
+    struct arena *arena;
     const struct context_source *source;
     enum language language;
     struct model_message *messages;
+    struct file_list *files; /* of each of them */
     size_t count;
     size_t *starts; /* of turns, as indexes into messages */
     size_t start_count;
@@ -221,24 +227,68 @@ static void begin_turn(struct talk *talk)
 /* Several messages that came for one run are one turn. */
 static bool begins_turn(const struct rows *r, size_t at)
 {
-    if (!has_role(&r->rows[at], STR("user"))) return false;
+    if (!has_role(&r->rows[at], STR("user")) || r->along[at]) return false;
     size_t before = at;
-    while (before > 0 && r->out[before - 1]) before--;
+    while (before > 0 && (r->out[before - 1] || r->along[before - 1])) before--;
     if (before == 0) return true;
     const struct message *previous = &r->rows[before - 1];
     return !has_role(previous, STR("user")) || !str_eq(previous->run_id, r->rows[at].run_id);
 }
 
-static void add_row(struct talk *talk, const struct rows *r, size_t at, const struct json *calls)
+/* The model knows its card as the call that it was; people do not, so history does not have it. */
+static str card_id(struct arena *arena, const struct message *row)
+{
+    return arena_printf(arena, "card_%.*s", STR_ARG(row->id));
+}
+
+/* The calls of a row, as JSON, and the card behind them. */
+static str calls_with_card(struct arena *arena, const struct message *row, str calls)
+{
+    AUTO(buf_done) struct buf buf;
+    struct json_writer w;
+    buf_init(&buf, calls.len + 6 * row->hints.len + 1024);
+    if (calls.len) {
+        buf_append(&buf, (str){calls.p, calls.len - 1});
+        buf_char(&buf, ',');
+    } else {
+        buf_char(&buf, '[');
+    }
+    json_write_begin(&w, &buf);
+    json_object(&w);
+    json_member(&w, STR("id"), card_id(arena, row));
+    json_member(&w, STR("type"), STR("function"));
+    json_key(&w, STR("function"));
+    json_object(&w);
+    json_member(&w, STR("name"), tool_show_card.name);
+    json_member(&w, STR("arguments"), row->hints);
+    json_object_end(&w);
+    json_object_end(&w);
+    buf_char(&buf, ']');
+    assert(!buf.full);
+    return arena_str(arena, buf_str(&buf));
+}
+
+static void add_row(struct arena *arena, struct talk *talk, const struct rows *r, size_t at,
+                    const struct json *calls)
 {
     const struct message *row = &r->rows[at];
+    struct file_list files = {0};
+    str text = r->along[at] ? STR_EMPTY : row->plain;
+    if (has_role(row, STR("user"))) files = files_of(talk->arena, row);
     if (begins_turn(r, at)) begin_turn(talk);
-    if (!row->plain.len && !calls) return;
-    add(talk, (struct model_message){.role = row->role,
-                                     .text = row->plain,
-                                     .tool_calls = calls ? row->tool_calls : STR_EMPTY});
+    if (!text.len && !calls && !files.count && !row->hints.len) return;
+    str tool_calls = calls ? row->tool_calls : STR_EMPTY;
+    if (row->hints.len) tool_calls = calls_with_card(arena, row, tool_calls);
+    talk->files[talk->count] = files;
+    add(talk,
+        (struct model_message){
+            .role = row->role, .text = text, .tool_calls = tool_calls, .along = r->along[at]});
     const struct json *call = calls ? calls->child : NULL;
     for (; call; call = call->next) add_result(talk, r, at, json_text(json_get(call, STR("id"))));
+    if (row->hints.len)
+        add(talk, (struct model_message){.role = STR("tool"),
+                                         .text = STR("shown"),
+                                         .tool_call_id = card_id(arena, row)});
 }
 
 static void add_rows(struct arena *arena, struct talk *talk, const struct rows *r)
@@ -248,19 +298,45 @@ static void add_rows(struct arena *arena, struct talk *talk, const struct rows *
     for (size_t i = 0; i < r->count; i++) {
         if (r->out[i] || !has_role(&r->rows[i], STR("assistant"))) continue;
         calls[i] = calls_of(arena, &r->rows[i]);
+        room += r->rows[i].hints.len > 0;
         if (calls[i]) room += calls[i]->count;
     }
     talk->messages = arena_array(arena, room + 1, sizeof *talk->messages);
+    talk->files = arena_array(arena, room + 1, sizeof *talk->files);
     talk->starts = arena_array(arena, r->count + 1, sizeof *talk->starts);
     for (size_t i = 0; i < r->count; i++)
-        if (!r->out[i] && !has_role(&r->rows[i], STR("tool"))) add_row(talk, r, i, calls[i]);
+        if (!r->out[i] && !has_role(&r->rows[i], STR("tool"))) add_row(arena, talk, r, i, calls[i]);
+}
+
+static bool shows_picture(const struct context_source *source, const struct file *file)
+{
+    return source->agent->model.images && file->id.len && file_is_picture(file) &&
+           file->bytes <= CONTEXT_PICTURE_BYTES_MAX;
+}
+
+static bool shows_text(const struct file *file)
+{
+    return file->id.len && file_is_text(file) && file->bytes <= CONTEXT_FILE_BYTES_MAX;
+}
+
+/* About what a file will take, before anybody has read it. */
+static size_t file_bytes(const struct talk *talk, const struct file *file)
+{
+    if (shows_picture(talk->source, file)) return CONTEXT_PICTURE_TEXT_BYTES;
+    size_t bytes = file->filename.len + file->mime.len + file->url.len;
+    if (!shows_text(file)) return bytes;
+    bool cut = file->bytes > CONTEXT_FILE_TEXT_BYTES_MAX;
+    return bytes + (cut ? CONTEXT_FILE_TEXT_BYTES_MAX : (size_t)file->bytes);
 }
 
 static size_t bytes_of(const struct talk *talk, size_t from, size_t to)
 {
     size_t bytes = 0;
-    for (size_t i = from; i < to; i++)
+    for (size_t i = from; i < to; i++) {
         bytes += talk->messages[i].text.len + talk->messages[i].tool_calls.len;
+        for (size_t j = 0; j < talk->files[i].count; j++)
+            bytes += file_bytes(talk, &talk->files[i].files[j]);
+    }
     return bytes;
 }
 
@@ -282,14 +358,62 @@ static size_t first_kept(const struct talk *talk, bool cut)
     return cut || !fits ? first : 0;
 }
 
+/* Which pictures are shown: the newest, as many as a request may have. */
+static bool *choose_pictures(struct talk *talk, size_t first, size_t count)
+{
+    bool *shown = arena_array(talk->arena, count + 1, sizeof *shown);
+    size_t left = CONTEXT_PICTURES_MAX, at = count;
+    for (size_t i = talk->count; i-- > first;)
+        for (size_t j = talk->files[i].count; j-- > 0;) {
+            at--;
+            if (!left || !shows_picture(talk->source, &talk->files[i].files[j])) continue;
+            shown[at] = true;
+            left--;
+        }
+    return shown;
+}
+
+/* Files of the messages that are kept: a line each, or an entry in the list of those to be loaded. */
+static void tell_files(struct talk *talk, size_t first, struct context *context)
+{
+    struct arena *arena = talk->arena;
+    size_t total = 0, at = 0;
+    for (size_t i = first; i < talk->count; i++) total += talk->files[i].count;
+    if (!total) return;
+    const bool *shown = choose_pictures(talk, first, total);
+    context->files = arena_array(arena, total, sizeof *context->files);
+    for (size_t i = first; i < talk->count; i++) {
+        str lines = STR_EMPTY;
+        for (size_t j = 0; j < talk->files[i].count; j++, at++) {
+            const struct file *file = &talk->files[i].files[j];
+            if (shown[at] || shows_text(file)) {
+                context->files[context->file_count++] =
+                    (struct context_file){i - first, shown[at], *file};
+                continue;
+            }
+            str line = file_line(arena, context->locale, file, FILE_NAMED);
+            lines = context_add(arena, lines, line);
+        }
+        talk->messages[i].text = context_add(arena, talk->messages[i].text, lines);
+    }
+}
+
+str context_add(struct arena *arena, str text, str more)
+{
+    if (!text.len || !more.len) return text.len ? text : more;
+    return arena_printf(arena, "%.*s\n\n%.*s", STR_ARG(text), STR_ARG(more));
+}
+
 /* Returns whether something older was left out for its size. */
 static bool make_messages(struct arena *arena, const struct context_source *source,
                           struct context *context)
 {
     struct rows rows = look_at_rows(arena, source);
-    struct talk talk = {.source = source, .language = language_of(source)};
+    struct talk talk = {.arena = arena, .source = source, .language = language_of(source)};
     add_rows(arena, &talk, &rows);
     size_t first = first_kept(&talk, rows.cut);
+    context->locale = talk.language == CHINESE ? STR("zh-CN") : STR("en");
+    tell_files(&talk, first, context);
     context->messages = talk.messages + first;
     context->count = talk.count - first;
     return rows.cut || first > 0;
@@ -454,7 +578,7 @@ static str make_tools(struct arena *arena, const struct context_source *source)
     if (source->node == NODE_DELIVER) return STR_EMPTY;
     const struct agent *agent = source->agent;
     enum language language = language_of(source);
-    struct offer *offers = arena_array(arena, agent->tool_count + 2, sizeof *offers);
+    struct offer *offers = arena_array(arena, agent->tool_count + 3, sizeof *offers);
     size_t count = 0;
     if (may_ask(source)) offers[count++] = offer_graph_tool(&tool_ask_user, language);
     if (agent->plan != PLAN_NEVER && !source->state->plan.count)
@@ -464,7 +588,8 @@ static str make_tools(struct arena *arena, const struct context_source *source)
         if (usable(arena, source, tool))
             offers[count++] = (struct offer){tool->name, tool->description, tool->schema};
     }
-    return count ? write_offers(arena, offers, count) : STR_EMPTY;
+    offers[count++] = offer_graph_tool(&tool_show_card, language);
+    return write_offers(arena, offers, count);
 }
 
 void context_make(struct arena *arena, const struct context_source *source,

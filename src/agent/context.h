@@ -7,20 +7,34 @@
  * summary. A call never stands without its result nor a result without its call; an answer that a
  * person typed as a message is there as the result it became, not twice; a turn that was edited and
  * sent again is left out. The oldest whole turns go when it does not fit.
+ *
+ * Files that people sent are told in a line of their message, but for those whose bytes the model is
+ * to have: pictures, if it takes them, and texts. They are listed, and pictures.h puts them in.
  */
 #ifndef AGENT_CONTEXT_H
 #define AGENT_CONTEXT_H
 
 #include "agent/agent.h"
+#include "agent/files.h"
 #include "agent/state.h"
 #include "store/calls.h"
 #include "store/conversation.h"
+
+/* A file whose bytes belong into a message. */
+struct context_file {
+    size_t message; /* index */
+    bool picture;   /* else a text */
+    struct file file;
+};
 
 struct context {
     str system;
     struct model_message *messages;
     size_t count;
-    str tools; /* JSON array; empty: none are offered */
+    str tools;                  /* JSON array; empty: none are offered */
+    struct context_file *files; /* in order; still to be loaded */
+    size_t file_count;
+    str locale; /* of what is said of them */
 };
 
 struct context_source {
@@ -34,5 +48,8 @@ struct context_source {
 };
 void context_make(struct arena *arena, const struct context_source *source,
                   struct context *ret_context);
+
+/* A text with another one behind it, an empty line between. */
+str context_add(struct arena *arena, str text, str more);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decoding RunAgentInput.
+ * Decoding RunAgentInput. Its messages are walked once; content that is a list goes to parts.c.
  */
 #include "app/run_input.h"
 
@@ -31,40 +31,6 @@ static enum err id_member(const struct json *body, const char *name, str *ret_id
     return OK;
 }
 
-static enum err part_text(const struct json *part, const char *path, str *ret_text,
-                          struct fault *reterr)
-{
-    str type = json_text(json_get(part, STR("type")));
-    const struct json *text = json_get(part, STR("text"));
-    if (part->type != JSON_OBJECT || !type.len)
-        return fault_field(reterr, ERR_INVALID_FIELD, path, "%s must be an object with a type",
-                           path);
-    if (!str_eq(type, STR("text")))
-        return fault_field(reterr, ERR_INVALID_FIELD, path,
-                           "parts of this type are not taken yet; send text");
-    if (!text || text->type != JSON_STRING)
-        return fault_field(reterr, ERR_INVALID_FIELD, path, "%s.text must be a string", path);
-    *ret_text = text->text;
-    return OK;
-}
-
-static enum err join_parts(struct arena *arena, const struct json *parts, const char *path,
-                           str *ret_plain, struct fault *reterr)
-{
-    char *joined = arena_alloc(arena, parts->raw.len + 1);
-    size_t len = 0, index = 0;
-    for (const struct json *part = parts->child; part; part = part->next, index++) {
-        char at[96];
-        str text = STR_EMPTY;
-        snprintf(at, sizeof at, "%s[%zu]", path, index);
-        enum err e = part_text(part, at, &text, reterr);
-        if (e) return e;
-        for (size_t i = 0; i < text.len; i++) joined[len++] = text.p[i];
-    }
-    *ret_plain = (str){joined, len};
-    return OK;
-}
-
 static bool blank(str text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -73,41 +39,47 @@ static bool blank(str text)
     return true;
 }
 
-/* Space between the tokens of JSON may hold line ends, which would break an event's frame. Inside its
- * strings these bytes never stand as they are. */
-static str one_line(struct arena *arena, str json)
+/* Words, or a list of parts: words and files. */
+static enum err parse_content(struct arena *arena, const struct json *content, size_t index,
+                              const struct parts_home *home, struct message *message,
+                              struct parts *ret_parts, struct fault *reterr)
 {
-    char *copy = arena_cstr(arena, json);
-    for (size_t i = 0; i < json.len; i++)
-        if (copy[i] == '\n' || copy[i] == '\r' || copy[i] == '\t') copy[i] = ' ';
-    return (str){copy, json.len};
+    char path[64];
+    enum err e = OK;
+    snprintf(path, sizeof path, "messages[%zu].content", index);
+    *ret_parts = (struct parts){0};
+    if (content && content->type == JSON_ARRAY) {
+        e = parts_parse(arena, content, index, home, ret_parts, reterr);
+        if (e) return e;
+        message->plain = parts_plain(arena, ret_parts);
+    } else if (content && content->type == JSON_STRING) {
+        message->plain = content->text;
+        message->content = content->raw;
+    } else {
+        return fault_field(reterr, ERR_INVALID_FIELD, path,
+                           "content must be a string or a list of parts");
+    }
+    if (blank(message->plain) && !ret_parts->files)
+        return fault_field(reterr, ERR_INVALID_FIELD, path, "the message is empty");
+    return OK;
 }
 
 static enum err parse_message(struct arena *arena, const struct json *item, size_t index,
-                              struct message *ret_message, struct fault *reterr)
+                              const struct parts_home *home, struct run_input *input,
+                              struct fault *reterr)
 {
-    char path[64];
-    snprintf(path, sizeof path, "messages[%zu].content", index);
-    const struct json *content = json_get(item, STR("content"));
     struct message message = {.role = STR("user"), .metadata = STR("{}")};
+    struct parts *parts = &input->parts[input->message_count];
     str id = json_text(json_get(item, STR("id")));
     message.id = id_valid(id) ? id : STR_EMPTY;
-    enum err e = OK;
-    if (content && content->type == JSON_STRING)
-        message.plain = content->text;
-    else if (content && content->type == JSON_ARRAY)
-        e = join_parts(arena, content, path, &message.plain, reterr);
-    else
-        e = fault_field(reterr, ERR_INVALID_FIELD, path,
-                        "content must be a string or a list of parts");
+    enum err e =
+        parse_content(arena, json_get(item, STR("content")), index, home, &message, parts, reterr);
     if (e) return e;
-    if (blank(message.plain))
-        return fault_field(reterr, ERR_INVALID_FIELD, path, "the message is empty");
-    message.content = content->type == JSON_ARRAY ? one_line(arena, content->raw) : content->raw;
+    for (size_t i = 0; i < parts->count; i++) input->data_count += parts->rows[i].kind == PART_DATA;
     str replaces = json_text(json_get(json_get(item, STR("metadata")), STR("replaces")));
     if (id_valid(replaces))
         message.metadata = arena_printf(arena, "{\"replaces\":\"%.*s\"}", STR_ARG(replaces));
-    *ret_message = message;
+    input->messages[input->message_count++] = message;
     return OK;
 }
 
@@ -147,8 +119,19 @@ static void find_claims(struct arena *arena, const struct json *list, size_t fir
     }
 }
 
+/* Each file is looked up, or brought to disk, before the answer. */
+static enum err check_files(const struct run_input *input, struct fault *reterr)
+{
+    size_t files = 0;
+    for (size_t i = 0; i < input->message_count; i++) files += input->parts[i].files;
+    if (files <= PART_FILES_MAX) return OK;
+    return fault_field(reterr, ERR_INVALID_FIELD, "messages", "a request may have %d new files",
+                       PART_FILES_MAX);
+}
+
 static enum err parse_messages(struct arena *arena, const struct json *list,
-                               struct run_input *input, struct fault *reterr)
+                               const struct parts_home *home, struct run_input *input,
+                               struct fault *reterr)
 {
     if (!list || list->type != JSON_ARRAY)
         return fault_field(reterr, ERR_INVALID_FIELD, "messages", "messages must be a list");
@@ -156,7 +139,9 @@ static enum err parse_messages(struct arena *arena, const struct json *list,
     enum err e = find_new(list, &first, reterr);
     if (e) return e;
     find_claims(arena, list, first, input);
-    input->messages = arena_array(arena, list->count + 1, sizeof *input->messages);
+    size_t room = list->count < RUN_MESSAGES_MAX ? list->count : RUN_MESSAGES_MAX;
+    input->messages = arena_array(arena, room + 1, sizeof *input->messages);
+    input->parts = arena_array(arena, room + 1, sizeof *input->parts);
     size_t index = 0;
     for (const struct json *item = list->child; item; item = item->next, index++) {
         bool user = str_eq(json_text(json_get(item, STR("role"))), STR("user"));
@@ -164,11 +149,10 @@ static enum err parse_messages(struct arena *arena, const struct json *list,
         if (input->message_count == RUN_MESSAGES_MAX)
             return fault_field(reterr, ERR_INVALID_FIELD, "messages",
                                "there may be %d new messages at a time", RUN_MESSAGES_MAX);
-        e = parse_message(arena, item, index, &input->messages[input->message_count], reterr);
+        e = parse_message(arena, item, index, home, input, reterr);
         if (e) return e;
-        input->message_count++;
     }
-    return OK;
+    return check_files(input, reterr);
 }
 
 static str leg_json(struct arena *arena, const struct json *body)
@@ -202,7 +186,8 @@ static enum err check_resume(const struct json *body, struct fault *reterr)
                        "nothing is waiting under this id");
 }
 
-enum err run_input_parse(struct arena *arena, const struct json *body, struct run_input *ret_input,
+enum err run_input_parse(struct arena *arena, const struct json *body,
+                         const struct parts_home *home, struct run_input *ret_input,
                          struct fault *reterr)
 {
     struct run_input input = {0};
@@ -211,7 +196,7 @@ enum err run_input_parse(struct arena *arena, const struct json *body, struct ru
     enum err e = id_member(body, "threadId", &input.thread_id, reterr);
     if (!e) e = id_member(body, "runId", &input.run_id, reterr);
     if (!e) e = text_member(body, "agent", &input.agent, reterr);
-    if (!e) e = parse_messages(arena, json_get(body, STR("messages")), &input, reterr);
+    if (!e) e = parse_messages(arena, json_get(body, STR("messages")), home, &input, reterr);
     if (!e) e = check_resume(body, reterr);
     if (e) return e;
     input.leg = leg_json(arena, body);

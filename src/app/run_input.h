@@ -6,8 +6,7 @@
 #ifndef APP_RUN_INPUT_H
 #define APP_RUN_INPUT_H
 
-#include "base/json.h"
-#include "store/conversation.h"
+#include "app/parts.h"
 
 /* A trailing message that is not the user's: it would be a result, or an approval, if a client's
  * word counted. It does not. */
@@ -21,15 +20,18 @@ struct run_input {
     str agent;     /* empty: the default one */
     struct message
         *messages; /* id, role, content, plain; oldest first; id empty if the client gave none */
+    struct parts *parts; /* of each of them; where there are some, content is for parts_take */
     size_t message_count;
+    size_t data_count;    /* files whose bytes came along */
     struct claim *claims; /* at most RUN_MESSAGES_MAX */
     size_t claim_count;
     str leg; /* JSON: state, tools, context, forwardedProps as given */
 };
 
 /* ERR_INVALID_FIELD names the field by its path. Everything borrows from the body or lives in the
- * arena. */
-enum err run_input_parse(struct arena *arena, const struct json *body, struct run_input *ret_input,
+ * arena. `home` is where our own attachments are. */
+enum err run_input_parse(struct arena *arena, const struct json *body,
+                         const struct parts_home *home, struct run_input *ret_input,
                          struct fault *reterr) MUST_USE;
 
 /* A title cut from a message: its first line, at most TITLE_CHARS_MAX characters. */

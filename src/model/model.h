@@ -29,6 +29,7 @@ struct model_message {
     str tool_call_id;                 /* of a tool's result */
     const struct model_image *images; /* of a user's message; only if the model takes them */
     size_t image_count;
+    bool along; /* of a user's: only files that came with an answer; nothing is asked here */
 };
 
 /* Everything borrowed until model_start returns. */

@@ -81,7 +81,8 @@ struct model_usage player_usage(const struct model_request *request, const struc
 str player_last_user(const struct model_request *request)
 {
     for (size_t i = request->count; i-- > 0;)
-        if (str_eq(request->messages[i].role, STR("user"))) return request->messages[i].text;
+        if (str_eq(request->messages[i].role, STR("user")) && !request->messages[i].along)
+            return request->messages[i].text;
     return STR_EMPTY;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/crypto.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "model/model.h"
@@ -37,6 +38,28 @@ static const struct play no_log = {
 
 /* ---- what was asked ---- */
 
+/* A picture by its hash: its bytes would make the log useless to read. */
+static void write_images(struct json_writer *w, const struct model_message *message)
+{
+    json_key(w, STR("images"));
+    json_array(w);
+    for (size_t i = 0; i < message->image_count; i++) {
+        const struct model_image *image = &message->images[i];
+        unsigned char hash[HASH_BYTES];
+        char hex[HASH_HEX_BYTES];
+        crypto_sha256(image->bytes, hash);
+        crypto_hex((str){(const char *)hash, HASH_BYTES}, hex);
+        json_object(w);
+        json_member(w, STR("mimeType"), image->mime);
+        json_member(w, STR("filename"), image->filename);
+        json_key(w, STR("size"));
+        json_number_u64(w, image->bytes.len);
+        json_member(w, STR("sha256"), str_c(hex));
+        json_object_end(w);
+    }
+    json_array_end(w);
+}
+
 static void write_message(struct json_writer *w, const struct model_message *message)
 {
     json_object(w);
@@ -47,6 +70,7 @@ static void write_message(struct json_writer *w, const struct model_message *mes
         json_raw(w, message->tool_calls);
     }
     if (message->tool_call_id.len) json_member(w, STR("toolCallId"), message->tool_call_id);
+    if (message->image_count) write_images(w, message);
     json_object_end(w);
 }
 
@@ -75,6 +99,10 @@ static size_t line_bytes_max(const struct model_request *request)
         const struct model_message *m = &request->messages[i];
         texts += m->role.len + m->text.len + m->tool_call_id.len;
         raw += m->tool_calls.len + FRAME_BYTES;
+        for (size_t j = 0; j < m->image_count; j++) {
+            texts += m->images[j].mime.len + m->images[j].filename.len;
+            raw += FRAME_BYTES + HASH_HEX_BYTES;
+        }
     }
     return ESCAPE_BYTES_MAX * texts + raw + FRAME_BYTES;
 }

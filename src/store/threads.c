@@ -112,12 +112,17 @@ struct search {
     int64_t left; /* messages that may still be looked at */
 };
 
-/* Looks at the thread's newest messages, as many as are left. */
+/* Looks at the thread's newest messages, as many as are left: their words, and the names of their
+ * files. */
 static enum err messages_match(struct db *db, int64_t thread, struct search *search, bool *ret_yes)
 {
     struct stmt *s =
         db_prepare(db, "SELECT count(*), coalesce(max(yes), 0) FROM"
-                       " (SELECT substr(plain,1,65536) LIKE ?2 ESCAPE '\\' AS yes FROM messages"
+                       " (SELECT substr(plain,1,65536) LIKE ?2 ESCAPE '\\' OR"
+                       "   CASE attachments WHEN '' THEN 0 ELSE EXISTS"
+                       "    (SELECT 1 FROM json_each(attachments) WHERE"
+                       "     json_extract(value, '$.filename') LIKE ?2 ESCAPE '\\') END AS yes"
+                       "  FROM messages"
                        "  WHERE thread=?1 ORDER BY seq DESC LIMIT ?3)");
     stmt_bind_i64(s, 1, thread);
     stmt_bind_str(s, 2, search->pattern);

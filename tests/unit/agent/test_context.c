@@ -576,16 +576,16 @@ static void offered(void **unused)
         enum node node;
         const char *names;
     } rows[] = {
-        {true, PLAN_AUTO, false, false, NODE_CHAT, "ask_user submit_plan look change"},
-        {false, PLAN_AUTO, false, false, NODE_CHAT, "submit_plan look change"},
-        {true, PLAN_NEVER, false, false, NODE_CHAT, "ask_user look change"},
-        {false, PLAN_NEVER, false, false, NODE_CHAT, "look change"},
-        {false, PLAN_NEVER, false, true, NODE_CHAT, "change"},
-        {true, PLAN_ALWAYS, false, false, NODE_CHAT, "ask_user submit_plan look"},
-        {true, PLAN_ALWAYS, false, true, NODE_PLAN, "ask_user submit_plan"},
-        {true, PLAN_ALWAYS, true, false, NODE_EXECUTE, "ask_user look change"},
-        {true, PLAN_AUTO, true, false, NODE_EXECUTE, "ask_user look change"},
-        {true, PLAN_AUTO, false, false, NODE_EXECUTE, "ask_user submit_plan look change"},
+        {true, PLAN_AUTO, false, false, NODE_CHAT, "ask_user submit_plan look change show_card"},
+        {false, PLAN_AUTO, false, false, NODE_CHAT, "submit_plan look change show_card"},
+        {true, PLAN_NEVER, false, false, NODE_CHAT, "ask_user look change show_card"},
+        {false, PLAN_NEVER, false, false, NODE_CHAT, "look change show_card"},
+        {false, PLAN_NEVER, false, true, NODE_CHAT, "change show_card"},
+        {true, PLAN_ALWAYS, false, false, NODE_CHAT, "ask_user submit_plan look show_card"},
+        {true, PLAN_ALWAYS, false, true, NODE_PLAN, "ask_user submit_plan show_card"},
+        {true, PLAN_ALWAYS, true, false, NODE_EXECUTE, "ask_user look change show_card"},
+        {true, PLAN_AUTO, true, false, NODE_EXECUTE, "ask_user look change show_card"},
+        {true, PLAN_AUTO, false, false, NODE_EXECUTE, "ask_user submit_plan look change show_card"},
         {true, PLAN_AUTO, true, false, NODE_DELIVER, "none"},
         {true, PLAN_AUTO, false, false, NODE_DELIVER, "none"},
     };
@@ -615,12 +615,12 @@ static void tool_bytes(void **unused)
     struct state state = state_of("en");
     AUTO(made_done) struct made made;
     make(&made, &agent, &state, NODE_CHAT, "");
-    assert_str(made.context.tools,
-               STR("[{\"name\":\"look\",\"description\":\"Looks \\\"around\\\"\\n\","
-                   "\"parameters\":{\"type\":\"object\"}}]"));
+    assert_true(str_starts(made.context.tools,
+                           STR("[{\"name\":\"look\",\"description\":\"Looks \\\"around\\\"\\n\","
+                               "\"parameters\":{\"type\":\"object\"}},{\"name\":\"show_card\",")));
     agent.tool_count = 0;
     made_done(&made);
-    make(&made, &agent, &state, NODE_CHAT, "");
+    make(&made, &agent, &state, NODE_DELIVER, "");
     assert_int_equal(made.context.tools.len, 0);
 
     /* The graph's own tools speak the language of the run. */
@@ -637,6 +637,127 @@ static void tool_bytes(void **unused)
     }
 }
 
+/* ---- files ---- */
+
+#define PART(id, mime)   "{\"type\":\"binary\",\"id\":\"" id "\",\"mimeType\":\"" mime "\"}"
+#define STORED(id, size) "{\"id\":\"" id "\",\"size\":" size "}"
+
+static struct context made_of(struct turns *t, bool images)
+{
+    struct message_list list = {.messages = t->rows, .count = t->count};
+    struct agent agent = {.plan = PLAN_NEVER, .model = {.images = images}};
+    struct state state = state_of("en");
+    struct context context;
+    context_make(&t->arena,
+                 &(struct context_source){.agent = &agent, .state = &state, .messages = &list},
+                 &context);
+    return context;
+}
+
+/* "0p:a 1t:b ": message, picture or text, id. */
+static str show_files(struct arena *arena, const struct context *context)
+{
+    str shown = STR_EMPTY;
+    for (size_t i = 0; i < context->file_count; i++) {
+        const struct context_file *file = &context->files[i];
+        shown = arena_printf(arena, "%.*s%zu%c:%.*s ", STR_ARG(shown), file->message,
+                             file->picture ? 'p' : 't', STR_ARG(file->file.id));
+    }
+    return shown;
+}
+
+/* What a message with files becomes: its text, and what is still to be loaded. */
+static void with_files(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *plain, *content, *stored;
+        bool no_images;
+        const char *metadata;
+        const char *shown, *files;
+    } rows[] = {
+        {"hi", "[{\"type\":\"text\",\"text\":\"hi\"}," PART("a", "image/png") "]",
+         "[" STORED("a", "9") "]", .shown = "u<hi>", .files = "0p:a "},
+        {"hi", "[" PART("a", "image/png") "]", "[" STORED("a", "9") "]", .no_images = true,
+         .shown = "u<hi\n\n[file: image/png, 9 bytes]>", .files = ""},
+        {"", "[" PART("a", "text/plain") "," PART("b", "application/pdf") "]",
+         "[" STORED("a", "9") "," STORED("b", "2048") "]",
+         .shown = "u<[file: application/pdf, 2.0 KiB]>", .files = "0t:a "},
+        {"", "[" PART("a", "image/png") "]", "[" STORED("a", "5242880") "]", .shown = "u<>",
+         .files = "0p:a "},
+        {"", "[" PART("a", "image/png") "]", "[" STORED("a", "5242881") "]",
+         .shown = "u<[file: image/png, 5.0 MiB]>", .files = ""},
+        {"", "[" PART("a", "text/plain") "]", "[" STORED("a", "5242881") "]",
+         .shown = "u<[file: text/plain, 5.0 MiB]>", .files = ""},
+        {"see", "[{\"type\":\"image\",\"source\":{\"type\":\"url\",\"value\":\"https://x/y\"}}]",
+         "", .shown = "u<see\n\n[image: https://x/y]>", .files = ""},
+        /* the answer stands as a result already; only its file goes along */
+        {"1 hour", "[{\"type\":\"text\",\"text\":\"1 hour\"}," PART("a", "image/png") "]",
+         "[" STORED("a", "9") "]", .metadata = "{\"answer_to\":\"int_1\"}", .shown = "u<>",
+         .files = "0p:a "},
+        {"1 hour", "\"1 hour\"", "", .metadata = "{\"answer_to\":\"int_1\"}", .shown = "",
+         .files = ""},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct turns t = {0};
+        struct message *m = add(&t, STR("user"), 0, "r1");
+        m->plain = str_c(rows[i].plain);
+        m->content = str_c(rows[i].content);
+        m->attachments = str_c(rows[i].stored);
+        if (rows[i].metadata) m->metadata = str_c(rows[i].metadata);
+        struct context context = made_of(&t, !rows[i].no_images);
+        assert_str(show(&t.arena, &context), str_c(rows[i].shown));
+        assert_str(show_files(&t.arena, &context), str_c(rows[i].files));
+        if (context.count) assert_int_equal(context.messages[0].along, rows[i].metadata != NULL);
+        arena_done(&t.arena);
+    }
+}
+
+/* The newest, up to the bound; the others are named. */
+static void which_pictures(void **unused)
+{
+    (void)unused;
+    struct turns t = {0};
+    for (size_t i = 0; i < 4; i++) {
+        struct message *m = add(&t, STR("user"), 1, "r1");
+        m->content = arena_printf(&t.arena,
+                                  "[" PART("a%zu", "image/png") "," PART(
+                                      "b%zu", "image/png") "," PART("c%zu", "image/png") "]",
+                                  i, i, i);
+    }
+    struct context context = made_of(&t, true);
+    assert_str(show_files(&t.arena, &context),
+               STR("1p:b1 1p:c1 2p:a2 2p:b2 2p:c2 3p:a3 3p:b3 3p:c3 "));
+    assert_int_equal(context.file_count, CONTEXT_PICTURES_MAX);
+    assert_str(context.messages[0].text,
+               STR("x\n\n[file: image/png, 0 bytes]\n\n[file: image/png, 0 bytes]"
+                   "\n\n[file: image/png, 0 bytes]"));
+    assert_str(context.messages[1].text, STR("x\n\n[file: image/png, 0 bytes]"));
+    assert_str(context.messages[2].text, STR("x"));
+    arena_done(&t.arena);
+}
+
+/* An old turn goes for the size that its text file will have. */
+static void size_of_files(void **unused)
+{
+    (void)unused;
+    for (size_t files = 1; files <= 3; files++) {
+        struct turns t = {0};
+        struct message *old = add(&t, STR("user"), 1, "r0");
+        add(&t, STR("assistant"), 1, "r0");
+        add(&t, STR("user"), 1, "r1");
+        old->content = arena_printf(&t.arena, "[" PART("a", "text/plain") "%s%s]",
+                                    files > 1 ? "," PART("b", "text/plain") : "",
+                                    files > 2 ? "," PART("c", "text/plain") : "");
+        old->attachments =
+            STR("[" STORED("a", "40000") "," STORED("b", "40000") "," STORED("c", "40000") "]");
+        struct context context = made_of(&t, true);
+        assert_int_equal(context.count, files < 3 ? 3 : 1);
+        assert_int_equal(context.file_count, files < 3 ? files : 0);
+        arena_done(&t.arena);
+    }
+}
+
 int test_context(void)
 {
     const struct CMUnitTest tests[] = {
@@ -645,6 +766,9 @@ int test_context(void)
         cmocka_unit_test(size_of_beginning),
         cmocka_unit_test(size_of_calls),
         cmocka_unit_test(size_of_many_messages),
+        cmocka_unit_test(with_files),
+        cmocka_unit_test(which_pictures),
+        cmocka_unit_test(size_of_files),
         cmocka_unit_test(prompts),
         cmocka_unit_test(about),
         cmocka_unit_test(plans),

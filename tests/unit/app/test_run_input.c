@@ -9,7 +9,7 @@ static enum err parse(struct arena *arena, const char *text, struct run_input *i
 {
     struct json *body = NULL;
     assert_int_equal(json_parse(arena, str_c(text), &body, NULL), OK);
-    return run_input_parse(arena, body, input, why);
+    return run_input_parse(arena, body, &(struct parts_home){0}, input, why);
 }
 
 static void refusals(void **state)
@@ -31,7 +31,7 @@ static void refusals(void **state)
         {"{\"messages\":[{\"role\":\"user\",\"content\":[]}]}", "messages[0].content"},
         {"{\"messages\":[{\"role\":\"user\",\"content\":[7]}]}", "messages[0].content[0]"},
         {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},"
-         "{\"type\":\"binary\",\"data\":\"AA==\"}]}]}",
+         "{\"type\":\"binary\"}]}]}",
          "messages[0].content[1]"},
         {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]}",
          "messages[0].content[0]"},
@@ -76,26 +76,54 @@ static void accepted_forms(void **state)
     assert_str(input.messages[0].metadata, STR("{}"));
     assert_str(input.messages[1].id, STR_EMPTY);
     assert_str(input.messages[1].plain, STR("ab"));
+    assert_int_equal(input.parts[0].count, 0);
+    assert_int_equal(input.parts[1].count, 2);
     assert_str(input.messages[1].metadata, STR("{\"replaces\":\"u0\"}"));
     arena_done(&arena);
 }
 
-/* What is stored goes into an event's one line of data. */
-static void on_one_line(void **state)
+/* A message may have files and no words; only new ones are counted. */
+static void files(void **state)
 {
     (void)state;
-    struct arena arena;
+    AUTO(arena_done) struct arena arena;
     struct run_input input;
     arena_init(&arena);
     assert_int_equal(
         parse(&arena,
-              "{\"messages\":[{\"role\":\"user\",\"content\":[\n\t{\"type\":\"text\",\r\n"
-              "\"text\":\"a\\nb\"}\n]}]}",
+              "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"nonsense\"}]},"
+              "{\"role\":\"assistant\"},{\"role\":\"user\",\"content\":["
+              "{\"type\":\"binary\",\"id\":\"a\"}]},{\"role\":\"user\",\"content\":["
+              "{\"type\":\"binary\",\"mimeType\":\"a/b\",\"data\":\"AA==\"}]}]}",
               &input, NULL),
         OK);
-    assert_str(input.messages[0].content, STR("[  {\"type\":\"text\",  \"text\":\"a\\nb\"} ]"));
-    assert_str(input.messages[0].plain, STR("a\nb"));
-    arena_done(&arena);
+    assert_int_equal(input.message_count, 2);
+    assert_str(input.messages[0].plain, STR_EMPTY);
+    assert_int_equal(input.parts[0].index, 2);
+    assert_int_equal(input.parts[1].files, 1);
+    assert_int_equal(input.data_count, 1);
+}
+
+static void too_many_files(void **state)
+{
+    (void)state;
+    for (size_t count = PART_FILES_MAX; count <= PART_FILES_MAX + 1; count++) {
+        AUTO(arena_done) struct arena arena;
+        AUTO(buf_done) struct buf body;
+        struct run_input input;
+        struct fault why = {0};
+        arena_init(&arena);
+        buf_init(&body, 64 * 1024);
+        buf_append(&body, STR("{\"messages\":["));
+        for (size_t i = 0; i < count; i++)
+            buf_printf(&body,
+                       "%s{\"role\":\"user\",\"content\":[{\"type\":\"binary\",\"id\":\"a\"}]}",
+                       i ? "," : "");
+        buf_append(&body, STR("]}"));
+        enum err e = parse(&arena, arena_cstr(&arena, buf_str(&body)), &input, &why);
+        assert_int_equal(e, count > PART_FILES_MAX ? ERR_INVALID_FIELD : OK);
+        if (e) assert_string_equal(why.field, "messages");
+    }
 }
 
 /* Trailing words that are not the user's: "id/call" each. */
@@ -167,7 +195,7 @@ static void titles(void **state)
 int test_run_input(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(accepted_forms),
-                                       cmocka_unit_test(on_one_line), cmocka_unit_test(claims),
-                                       cmocka_unit_test(titles)};
+                                       cmocka_unit_test(files),    cmocka_unit_test(too_many_files),
+                                       cmocka_unit_test(claims),   cmocka_unit_test(titles)};
     return cmocka_run_group_tests_name("app/run_input", tests, NULL, NULL);
 }

@@ -789,6 +789,30 @@ static void logging_much(void **state)
     assert_int_equal(unlink(log), 0);
 }
 
+/* Pictures by their hash. */
+static void logging_pictures(void **state)
+{
+    struct fixture *f = *state;
+    char log[48];
+    snprintf(log, sizeof log, "%s.log", f->path);
+    load_logged(f, STR("{\"turns\":[{}]}"), log);
+    const struct model_image images[] = {
+        {.mime = STR("image/png"), .filename = STR("a\"b.png"), .bytes = STR("hello\n")},
+        {.mime = STR("image/gif"), .bytes = STR("hello\n")}};
+    const struct model_message message = {
+        .role = STR("user"), .text = STR("x"), .images = images, .image_count = COUNT(images)};
+    AUTO(heard_done) struct heard h = {0};
+    heard_ask(&h, f->loop, &f->model,
+              &(struct model_request){.messages = &message, .count = 1, .round = 1});
+    heard_wait(&h);
+#define HELLO \
+    "\"size\":6,\"sha256\":\"5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03\"}"
+    assert_true(str_find(read_log(log), STR("\"images\":[{\"mimeType\":\"image/png\",\"filename\":"
+                                            "\"a\\\"b.png\"," HELLO ",{\"mimeType\":\"image/gif\","
+                                            "\"filename\":\"\"," HELLO "]")) > 0);
+    assert_int_equal(unlink(log), 0);
+}
+
 /* A log that cannot be opened stops the start; one that cannot be written fails the call. */
 static void logging_fails(void **state)
 {
@@ -903,6 +927,7 @@ int test_scripted(void)
         CASE(files),
         CASE(logging),
         CASE(logging_much),
+        CASE(logging_pictures),
         CASE(logging_fails),
         CASE(calls_and_results),
         CASE(manual),

@@ -3,7 +3,7 @@
  * Interactions as JSON: on the wire, as facts, as history rows; and who may answer one.
  *
  * Members stand in the order of the documentation, always: stored bytes are sent as they are. What
- * is absent is left out, never null. To add a member: a line in interaction_write, where the
+ * is absent is left out, never null. To add a member: a line in write_interaction, where the
  * documentation has it.
  */
 #include <stdio.h>
@@ -144,7 +144,8 @@ static void write_pending_tool(struct json_writer *w, const struct interaction *
     json_object_end(w);
 }
 
-void interaction_write(struct json_writer *w, const struct interaction *interaction, bool for_owner)
+static void write_interaction(struct json_writer *w, const struct interaction *interaction,
+                              bool for_owner, str ui, str ui_ref)
 {
     bool asks = interaction->type == INTERACTION_ASK_USER;
     json_object(w);
@@ -164,6 +165,8 @@ void interaction_write(struct json_writer *w, const struct interaction *interact
     member_u64(w, STR("resumeStep"), interaction->resume_step);
     if (!asks && interaction->tool.len) write_pending_tool(w, interaction);
     member_text(w, STR("binding"), interaction->binding);
+    member_raw(w, STR("ui"), ui);
+    member_text(w, STR("uiRef"), ui_ref);
     json_member(w, STR("requester"), interaction->owner);
     if (interaction->approver.len) {
         json_key(w, STR("approvers"));
@@ -180,6 +183,11 @@ void interaction_write(struct json_writer *w, const struct interaction *interact
     json_object_end(w);
 }
 
+void interaction_write(struct json_writer *w, const struct interaction *interaction, bool for_owner)
+{
+    write_interaction(w, interaction, for_owner, interaction->ui, STR_EMPTY);
+}
+
 /* ---- documents ---- */
 
 /* More than any document of this interaction takes: what goes in as it is, what is escaped, and
@@ -187,18 +195,25 @@ void interaction_write(struct json_writer *w, const struct interaction *interact
 static size_t bytes_max(const struct interaction *interaction)
 {
     const struct interaction *i = interaction;
-    size_t raw =
-        i->choices.len + i->fields.len + i->args_schema.len + i->metadata.len + i->answer.len;
+    size_t raw = i->choices.len + i->fields.len + i->args_schema.len + i->metadata.len +
+                 i->answer.len + i->ui.len;
     size_t text =
         i->display_text.len + i->question.len + i->args.len + i->summary.len + i->text.len;
     return FACT_FRAME_BYTES_MAX + raw + ESCAPE_BYTES_MAX * text;
 }
 
+/* A long card would make the fact long for every reader of the stream: it stands at its address. */
 static void write_request(struct json_writer *w, struct arena *arena,
                           const struct interaction *interaction)
 {
-    (void)arena;
-    interaction_write(w, interaction, true);
+    const struct interaction *i = interaction;
+    if (i->ui.len <= CARD_FACT_BYTES_MAX) {
+        interaction_write(w, i, true);
+        return;
+    }
+    str ref = arena_printf(arena, "/api/v1/agent/threads/%.*s/messages/%.*s/ui",
+                           STR_ARG(i->thread_id), STR_ARG(i->id));
+    write_interaction(w, i, true, STR_EMPTY, ref);
 }
 
 static void write_resolved(struct json_writer *w, struct arena *arena,

@@ -15,7 +15,8 @@ struct graph_tool {
     str description[2]; /* en, zh */
     str schema;         /* JSON on one line, of the subset of tool/schema.h */
 };
-extern const struct graph_tool tool_ask_user, tool_submit_plan;
+extern const struct graph_tool tool_ask_user, tool_submit_plan, tool_show_card;
+bool graph_tool_is(str name); /* one of them? */
 
 /* ---- ask_user ---- */
 
@@ -90,11 +91,13 @@ enum err interaction_allows(const struct interaction *interaction, str user, con
 
 /* ---- JSON ---- */
 
-/* The interaction on the wire. Whoever is not the owner does not see thread, run and call. */
+/* The interaction on the wire, with its card. Whoever is not the owner does not see thread, run and
+ * call. */
 void interaction_write(struct json_writer *w, const struct interaction *interaction,
                        bool for_owner);
 
-/* Data of interaction.request (for the owner) and of interaction.resolved. */
+/* Data of interaction.request (for the owner) and of interaction.resolved. A card longer than
+ * CARD_FACT_BYTES_MAX is left out of the former, and `uiRef` says where it is. */
 str fact_interaction_request(struct arena *arena, const struct interaction *interaction);
 str fact_interaction_resolved(struct arena *arena, const struct interaction *interaction);
 

@@ -11,6 +11,7 @@
  */
 #include "agent/node.h"
 
+#include "agent/cards.h"
 #include "base/limits.h"
 #include "base/plant.h"
 #include "store/rows.h"
@@ -52,6 +53,7 @@ static void open_one(struct step *step, struct interaction interaction)
     interaction.locale = state->locale;
     interaction.metadata = STR("{}");
     interaction.opened = step->now;
+    interaction.ui = interaction_card(step->arena, &interaction);
 
     add_fact(step, FACT_REQUEST, fact_interaction_request(step->arena, &interaction));
     interaction.seq = (int64_t)out->fact_count;
@@ -324,6 +326,8 @@ static struct interaction close_open(struct step *step, size_t at, const struct 
     interaction.answered_by = r->by;
     interaction.via = r->via;
     interaction.settled = step->now;
+    if (r->decision == DECISION_EDIT)
+        interaction.ui = interaction_card_edited(step->arena, &interaction, r->args);
     *ROWS_ADD(step->arena, out->settled, out->settled_count) = interaction;
     add_fact(step, FACT_RESOLVED, fact_interaction_resolved(step->arena, &interaction));
     add_audit(step, AUDIT_RESOLVED, &interaction, NULL, str_c(decision_word(r->decision)),

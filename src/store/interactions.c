@@ -323,7 +323,7 @@ static enum err read_page(struct page *page, struct db *db, struct interaction_l
         enum err e = read_one(s, page->arena, row);
         if (e) return e;
         bytes += row->args.len + row->args_schema.len + row->answer.len + row->text.len +
-                 row->metadata.len + row->fields.len + row->choices.len;
+                 row->metadata.len + row->fields.len + row->choices.len + row->ui.len;
     }
     *ret_list = list;
     return OK;

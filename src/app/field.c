@@ -119,6 +119,56 @@ static enum err take_prose(const struct field_value *v, void *at)
     return OK;
 }
 
+/* ---- templates ---- */
+
+static const struct {
+    const char *language;
+    size_t offset;
+} templates[] = {
+    {"zh", offsetof(struct config_template, zh)},
+    {"en", offsetof(struct config_template, en)},
+};
+
+/* Every { begins the name of a placeholder, and } ends it. */
+static const char *template_check(str text)
+{
+    if (str_trim(text).len == 0) return "is empty";
+    if (text.len > CONFIG_TEXT_BYTES_MAX) return "is too long";
+    if (!say_plain(text)) return "has characters that cannot be printed";
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.p[i] == '}') return "has a } that ends no placeholder";
+        if (text.p[i] != '{') continue;
+        size_t begin = ++i;
+        while (i < text.len && text.p[i] != '{' && text.p[i] != '}' && text.p[i] != ' ') i++;
+        if (i == begin || i == text.len || text.p[i] != '}')
+            return "has a { that begins no placeholder";
+    }
+    return NULL;
+}
+
+/* One for both languages, or a map with one for each. */
+static enum err take_template(const struct field_value *v, void *at)
+{
+    struct config_template taken = {STR_EMPTY, STR_EMPTY};
+    bool map = v->node->type == YAML_MAP;
+    if (!map && v->node->type != YAML_SCALAR) return refuse_form(v, "takes a text or a map");
+    for (const struct yaml_node *n = map ? v->node->child : v->node; n; n = map ? n->next : NULL) {
+        const char *refused = n->type == YAML_SCALAR ? template_check(n->text) : "takes one value";
+        bool known = !map;
+        for (size_t i = 0; i < COUNT(templates); i++) {
+            if (map && !str_eq(n->key, str_c(templates[i].language))) continue;
+            *(str *)((char *)&taken + templates[i].offset) = n->text;
+            known = true;
+        }
+        if (!known) refused = "is no language";
+        if (refused) return refuse(v, n, map ? n->key : n->text, refused);
+    }
+    *(struct config_template *)at = taken;
+    return OK;
+}
+
+/* ---- schemas ---- */
+
 /* A plain scalar is what JSON would take it for; everything else is a string. */
 static void write_scalar(struct json_writer *w, struct arena *arena, const struct yaml_node *node)
 {
@@ -401,6 +451,25 @@ static void put_schema(struct field_printer *p, const void *at)
     put_json(p->out, *(const struct json *const *)at);
 }
 
+static void put_template(struct field_printer *p, const void *at)
+{
+    const struct config_template *template = at;
+    const char *before = "";
+    if (template->zh.len && str_eq(template->zh, template->en)) {
+        yaml_write_quoted(p->out, template->zh);
+        return;
+    }
+    buf_char(p->out, '{');
+    for (size_t i = 0; i < COUNT(templates); i++) {
+        str text = *(const str *)((const char *)at + templates[i].offset);
+        if (!text.len) continue;
+        buf_printf(p->out, "%s%s: ", before, templates[i].language);
+        yaml_write_quoted(p->out, text);
+        before = ", ";
+    }
+    buf_char(p->out, '}');
+}
+
 static void put_effect(struct field_printer *p, const void *at)
 {
     buf_append(p->out, str_c(effects[*(const bool *)at]));
@@ -461,6 +530,8 @@ static const struct {
     [NAME] = {"up to 64 letters, digits, _ and -", take_name, put_text},
     [ADDRESS] = {"a URL such as https://example.org/order", take_address, put_text},
     [PROSE] = {"a text of up to 64 KiB", take_prose, put_text},
+    [TEMPLATE] = {"a text such as \"Ordered: {item}\", or {zh: ..., en: ...}", take_template,
+                  put_template},
     [SCHEMA] = {"a JSON Schema, as YAML, such as {type: object}", take_schema, put_schema},
     [EFFECT] = {"read or write", take_effect, put_effect},
     [YES_NO] = {"true or false", take_yes_no, put_yes_no},

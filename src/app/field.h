@@ -16,6 +16,7 @@ enum field_type {
     NAME,     /* str: of a tool */
     ADDRESS,  /* str: a URL to call */
     PROSE,    /* str: any text */
+    TEMPLATE, /* struct config_template */
     SCHEMA,   /* const struct json * */
     EFFECT,   /* bool: it writes */
     YES_NO,   /* bool */

@@ -50,6 +50,9 @@ static const struct field tool_fields[] = {
      {"gets the arguments of a call as a POST with a JSON body", "以 POST 加 JSON 正文接收调用参数"}},
     {"description", PROSE, TOOL(description), false,
      {"tells the model what it does and when to use it", "告诉模型它的作用和使用时机"}},
+    {"summary", TEMPLATE, TOOL(summary), false,
+     {"one line for people of what a call did; `{item}` is a member of the result or of the arguments",
+      "一行文字，告诉用户这次调用做了什么；`{item}` 取自结果或参数"}},
     {"schema", SCHEMA, TOOL(schema), true, {"the arguments it takes", "接受的参数"}},
     {"effect", EFFECT, TOOL(write), true,
      {"whether it changes something; a write needs an approval unless the policy says otherwise",
@@ -127,6 +130,8 @@ static const struct kind kinds[] = {
                    "      name: place_order\n"
                    "      url: http://127.0.0.1:9000/order\n"
                    "      description: Places an order and returns its number.\n"
+                   "      summary: {zh: \"已下单：{item}（{order}）\", en: \"Ordered: {item} "
+                   "({order})\"}\n"
                    "      schema:\n"
                    "        type: object\n"
                    "        required: [item]\n"

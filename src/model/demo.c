@@ -37,6 +37,7 @@ static const struct rule rules[] = {
           "- **Plan a trip**: I submit a plan, and go through it once you accept it;\n"
           "- **Delete my meeting**: a command that fails, and a question what to do;\n"
           "- **What's on my calendar**: I look, and show a table;\n"
+          "- **Show me a card**: a list with buttons; a **status card** and a **form** work, too;\n"
           "- **Tell me a story**: a long answer, so that you see it stream.\n\n"
           "Chinese works as well. Everything around me is real: the calendar keeps what you approve, "
           "the conversation is stored before you see it, and a question waits through a restart.\n"),
@@ -45,6 +46,7 @@ static const struct rule rules[] = {
           "- **帮我做个旅行计划**：我提交计划，你接受后逐步执行；\n"
           "- **删除日程**：一个会失败的命令，然后问你怎么办；\n"
           "- **我的日程**：我去查看，列成表格；\n"
+          "- **给我看卡片**：带按钮的列表；也可以要**状态卡片**和**表单**；\n"
           "- **讲个故事**：一段长回答，看看流式输出。\n\n"
           "英文也可以。除我之外一切都是真的：你批准的日程会保存下来，对话先落盘再展示，问题在重启之后依然等着你。\n")}},
     {0,
@@ -129,7 +131,9 @@ static str plain_answer(const struct view *view)
 static struct play make_play(const struct view *view, const struct reply *reply)
 {
     static const uint32_t chunk[LANGUAGES] = {[ENGLISH] = 6, [CHINESE] = 3};
-    enum { GAP_MS = 20 };
+    enum { GAP_MS = 20, CARD_PACE = 10 };
+    /* Nobody sees the arguments of a card grow: they only have to be there. */
+    uint32_t pace = str_eq(reply->tool, STR("show_card")) ? CARD_PACE : 1;
     struct piece *pieces = arena_array(view->arena, 2, sizeof *pieces);
     size_t count = 0;
     if (reply->text.len) pieces[count++] = (struct piece){.kind = PIECE_TEXT, .bytes = reply->text};
@@ -138,7 +142,7 @@ static struct play make_play(const struct view *view, const struct reply *reply)
             (struct piece){.kind = PIECE_CALL, .name = reply->tool, .bytes = reply->args};
     return (struct play){.pieces = pieces,
                          .count = count,
-                         .chunk = chunk[view->language],
+                         .chunk = chunk[view->language] * pace,
                          .delay_ms = GAP_MS,
                          .gap_ms = GAP_MS,
                          .end = MODEL_DONE,
@@ -154,7 +158,8 @@ static struct model_call *demo_start(void *self, const struct model_request *req
     struct view view;
     demo_look(&arena, request, &view);
     struct reply reply;
-    if (!demo_scene(&view, &reply)) reply = (struct reply){.text = plain_answer(&view)};
+    if (!demo_scene(&view, &reply) && !demo_files(&view, &reply))
+        reply = (struct reply){.text = plain_answer(&view)};
     struct play play = make_play(&view, &reply);
     return player_start(self, &play, &arena, sink, arg);
 }

@@ -7,6 +7,8 @@
  *     demo_time.c    the date and the time zone that the system text tells
  *     demo_view.c    the request, as scenes look at it
  *     demo_scenes.c  the scenes: one function each, from a view to the next turn
+ *     demo_cards.c   the scene of cards
+ *     demo_files.c   pictures and files
  *     demo.c         plain answers, and the model itself
  */
 #ifndef MODEL_DEMO_H
@@ -95,7 +97,36 @@ struct reply {
     str args;
 };
 
+/* The text of the view's language, with {1} to {4} filled in. */
+enum { DEMO_SLOTS = 4 };
+str demo_fill(const struct view *v, const char *english, const char *chinese,
+              const str slots[static DEMO_SLOTS]);
+#define FILL(v, english, chinese, ...) \
+    demo_fill((v), (english), (chinese), (const str[DEMO_SLOTS]){__VA_ARGS__})
+
+struct reply demo_missing(const struct view *v, str tool); /* the agent has no such tool */
+
+/* The arguments of a call: one object, members between begin and end. */
+struct demo_args {
+    struct buf buf;
+    struct json_writer w;
+};
+void demo_args_begin(struct demo_args *args);
+str demo_args_end(const struct view *v, struct demo_args *args);
+
+struct reply demo_cards(const struct view *view);
+
+/* False unless the message is what a button of the form sends. */
+bool demo_form_sent(const struct view *view, struct reply *ret_reply);
+
 /* False if the message begins no scene. */
 bool demo_scene(const struct view *view, struct reply *ret_reply);
+
+/* ---- files ---- */
+
+/* The words of a message, without what tells of its files. */
+str demo_said(str text);
+/* False if nothing came with the message. */
+bool demo_files(const struct view *view, struct reply *ret_reply);
 
 #endif

@@ -8,6 +8,7 @@
  *     plan      submit_plan ─► calendar_read ─► text ─► calendar_write ─► text ─► text ─► report
  *     delete    calendar_delete (fails) ─► ask_user (what now?) ─► calendar_read, or not ─► report
  *     calendar  calendar_read ─► a table
+ *     cards     text with show_card (demo_cards.c)
  *
  * A tool that is not offered is never called: the scene says which one it misses. Without ask_user
  * it takes the default and says so.
@@ -27,16 +28,13 @@ static const str calendar_delete = STR("calendar_delete");
 
 /* ---- texts ---- */
 
-enum { SLOTS = 4 };
-
-/* The text of the view's language, with {1} to {4} filled in. */
-static str fill(const struct view *v, const char *english, const char *chinese,
-                const str slots[static SLOTS])
+str demo_fill(const struct view *v, const char *english, const char *chinese,
+              const str slots[static DEMO_SLOTS])
 {
     AUTO(buf_done) struct buf out;
     buf_init(&out, DEMO_TEXT_BYTES_MAX);
     for (const char *at = v->language == CHINESE ? chinese : english; *at; at++) {
-        if (at[0] == '{' && at[1] >= '1' && at[1] <= '0' + SLOTS && at[2] == '}') {
+        if (at[0] == '{' && at[1] >= '1' && at[1] <= '0' + DEMO_SLOTS && at[2] == '}') {
             buf_append(&out, slots[at[1] - '1']);
             at += 2;
         } else {
@@ -46,8 +44,6 @@ static str fill(const struct view *v, const char *english, const char *chinese,
     assert(!out.full);
     return arena_str(v->arena, buf_str(&out));
 }
-#define FILL(v, english, chinese, ...) \
-    fill((v), (english), (chinese), (const str[SLOTS]){__VA_ARGS__})
 
 static str number(const struct view *v, size_t n)
 {
@@ -59,7 +55,7 @@ static struct reply say(str text)
     return (struct reply){.text = text};
 }
 
-static struct reply missing(const struct view *v, str tool)
+struct reply demo_missing(const struct view *v, str tool)
 {
     return say(FILL(v,
                     "This needs the tool `{1}`, which this agent does not have, so I cannot do it. "
@@ -78,19 +74,14 @@ static str reason(const struct view *v, const struct deed *deed)
 
 /* ---- arguments ---- */
 
-struct args {
-    struct buf buf;
-    struct json_writer w;
-};
-
-static void args_begin(struct args *args)
+void demo_args_begin(struct demo_args *args)
 {
     buf_init(&args->buf, DEMO_TEXT_BYTES_MAX);
     json_write_begin(&args->w, &args->buf);
     json_object(&args->w);
 }
 
-static str args_end(const struct view *v, struct args *args)
+str demo_args_end(const struct view *v, struct demo_args *args)
 {
     json_object_end(&args->w);
     assert(!args->buf.full);
@@ -103,8 +94,8 @@ static str args_end(const struct view *v, struct args *args)
 static struct reply ask(const struct view *v, str question, const str labels[static 2],
                         const str descriptions[static 2])
 {
-    struct args args;
-    args_begin(&args);
+    struct demo_args args;
+    demo_args_begin(&args);
     json_member(&args.w, STR("question"), question);
     json_key(&args.w, STR("choices"));
     json_array(&args.w);
@@ -115,29 +106,29 @@ static struct reply ask(const struct view *v, str question, const str labels[sta
         json_object_end(&args.w);
     }
     json_array_end(&args.w);
-    return (struct reply){.tool = ask_user, .args = args_end(v, &args)};
+    return (struct reply){.tool = ask_user, .args = demo_args_end(v, &args)};
 }
 
 /* Tomorrow at three. */
 static struct reply write_event(const struct view *v, str text, str title, unsigned minutes)
 {
     int start = MEETING_HOUR * 60;
-    struct args args;
-    args_begin(&args);
+    struct demo_args args;
+    demo_args_begin(&args);
     json_member(&args.w, STR("title"), title);
     json_member(&args.w, STR("start_time"), demo_stamp(v->arena, &v->time, 1, start));
     json_member(&args.w, STR("end_time"), demo_stamp(v->arena, &v->time, 1, start + (int)minutes));
-    return (struct reply){.text = text, .tool = calendar_write, .args = args_end(v, &args)};
+    return (struct reply){.text = text, .tool = calendar_write, .args = demo_args_end(v, &args)};
 }
 
 static struct reply read_week(const struct view *v, str text)
 {
     enum { DAYS = 7 };
-    struct args args;
-    args_begin(&args);
+    struct demo_args args;
+    demo_args_begin(&args);
     json_member(&args.w, STR("from"), demo_stamp(v->arena, &v->time, 0, 0));
     json_member(&args.w, STR("to"), demo_stamp(v->arena, &v->time, DAYS, 0));
-    return (struct reply){.text = text, .tool = calendar_read, .args = args_end(v, &args)};
+    return (struct reply){.text = text, .tool = calendar_read, .args = demo_args_end(v, &args)};
 }
 
 /* ---- what results say ---- */
@@ -283,7 +274,7 @@ static struct reply meeting(const struct view *v)
     if (asked && gave_up(asked))
         return say(
             FILL(v, "Then I leave it: nothing was booked.\n", "那就不约了，什么也没有添加。\n"));
-    if (!demo_offered(v, calendar_write)) return missing(v, calendar_write);
+    if (!demo_offered(v, calendar_write)) return demo_missing(v, calendar_write);
     if (!asked && demo_offered(v, ask_user)) return ask_length(v);
     return meeting_write(v, asked);
 }
@@ -334,8 +325,8 @@ static struct reply plan_submit(const struct view *v)
         {FILL(v, "{1} for {2}", "{1}：{2}", step_words(v, 2), subject),
          FILL(v, "There is a list", "有一份清单")},
     };
-    struct args args;
-    args_begin(&args);
+    struct demo_args args;
+    demo_args_begin(&args);
     json_key(&args.w, STR("steps"));
     json_array(&args.w);
     for (size_t i = 0; i < COUNT(steps); i++) {
@@ -348,7 +339,7 @@ static struct reply plan_submit(const struct view *v)
     return (struct reply){.text = FILL(v, "Here is a plan in three steps.\n",
                                        "我拟了一个三步的计划。\n"),
                           .tool = submit_plan,
-                          .args = args_end(v, &args)};
+                          .args = demo_args_end(v, &args)};
 }
 
 /* Each deed of the plan in a line, as results have it. */
@@ -387,7 +378,7 @@ static struct reply plan_read_step(const struct view *v)
 {
     const struct deed *read = demo_deed(v, v->fresh, calendar_read);
     if (read) return say(calendar_text(v, read));
-    if (!demo_offered(v, calendar_read)) return missing(v, calendar_read);
+    if (!demo_offered(v, calendar_read)) return demo_missing(v, calendar_read);
     return read_week(v, STR_EMPTY);
 }
 
@@ -395,7 +386,7 @@ static struct reply plan_write_step(const struct view *v)
 {
     const struct deed *written = demo_deed(v, v->fresh, calendar_write);
     if (written) return say(write_text(v, written));
-    if (!demo_offered(v, calendar_write)) return missing(v, calendar_write);
+    if (!demo_offered(v, calendar_write)) return demo_missing(v, calendar_write);
     return write_event(v, STR_EMPTY, FILL(v, "Prepare {1}", "准备{1}", plan_subject(v)),
                        PREPARE_MINUTES);
 }
@@ -422,7 +413,7 @@ static struct reply plan(const struct view *v)
 {
     const struct deed *submitted = demo_deed(v, 0, submit_plan);
     bool offered = demo_offered(v, submit_plan);
-    if (!submitted) return offered ? plan_submit(v) : missing(v, submit_plan);
+    if (!submitted) return offered ? plan_submit(v) : demo_missing(v, submit_plan);
     if (offered)
         return say(FILL(v,
                         "The plan stays a plan, and nothing was done:\n\n> {1}\n\nTell me what "
@@ -436,8 +427,8 @@ static struct reply plan(const struct view *v)
 
 static struct reply delete_missing_event(const struct view *v)
 {
-    struct args args;
-    args_begin(&args);
+    struct demo_args args;
+    demo_args_begin(&args);
     json_member(&args.w, STR("id"), STR("evt_demo_unknown"));
     return (struct reply){
         .text = FILL(v,
@@ -445,7 +436,7 @@ static struct reply delete_missing_event(const struct view *v)
                      "looks like. (I am the demo model.)\n",
                      "我来删除一个不存在的日程，让你看看失败是什么样子。（我是演示模型。）\n"),
         .tool = calendar_delete,
-        .args = args_end(v, &args)};
+        .args = demo_args_end(v, &args)};
 }
 
 static struct reply ask_what_now(const struct view *v, const struct deed *deleted)
@@ -485,7 +476,7 @@ static struct reply delete_event(const struct view *v)
     const struct deed *asked = demo_deed(v, 0, ask_user), *read = demo_deed(v, 0, calendar_read);
     if (!deleted)
         return demo_offered(v, calendar_delete) ? delete_missing_event(v)
-                                                : missing(v, calendar_delete);
+                                                : demo_missing(v, calendar_delete);
     if (deleted->ending == ENDED_WELL)
         return say(FILL(v, "The event is deleted.\n", "日程已删除。\n"));
     if (deleted->ending == NOT_KNOWN)
@@ -500,7 +491,8 @@ static struct reply delete_event(const struct view *v)
                         "{1}\n没有删除任何日程。告诉我你指的是哪一个。\n", calendar_text(v, read)));
     if (!asked) return demo_offered(v, ask_user) ? ask_what_now(v, deleted) : delete_leave(v, NULL);
     if (!wants_to_look(asked)) return delete_leave(v, asked);
-    return demo_offered(v, calendar_read) ? read_week(v, STR_EMPTY) : missing(v, calendar_read);
+    return demo_offered(v, calendar_read) ? read_week(v, STR_EMPTY)
+                                          : demo_missing(v, calendar_read);
 }
 
 /* ---- the calendar ---- */
@@ -509,7 +501,7 @@ static struct reply calendar(const struct view *v)
 {
     const struct deed *read = demo_deed(v, 0, calendar_read);
     if (read) return say(calendar_text(v, read));
-    if (!demo_offered(v, calendar_read)) return missing(v, calendar_read);
+    if (!demo_offered(v, calendar_read)) return demo_missing(v, calendar_read);
     return read_week(v, FILL(v, "Let me look.\n", "我看一下。\n"));
 }
 
@@ -545,11 +537,17 @@ static const struct scene {
      {{STR("trip"), STR("travel"), STR("journey"), STR("holiday"), STR("launch"), STR("release"),
        STR("event"), STR("party")},
       {STR("计划"), STR("规划")}}},
+    {demo_cards,
+     {{STR("show"), STR("give"), STR("make"), STR("draw"), STR("see"), STR("fill"), STR("want")},
+      {STR("看"), STR("给"), STR("来"), STR("展示"), STR("显示"), STR("填"), STR("卡片"), STR("表单")}},
+     {{STR("card"), STR("cards"), STR("form")},
+      {STR("卡片"), STR("表单")}}},
 };
 /* clang-format on */
 
 bool demo_scene(const struct view *view, struct reply *ret_reply)
 {
+    if (demo_form_sent(view, ret_reply)) return true;
     for (size_t i = 0; i < COUNT(scenes); i++) {
         const struct scene *scene = &scenes[i];
         if (!demo_has_one(view->said, scene->verbs[view->language], WORDS_MAX)) continue;

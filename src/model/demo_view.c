@@ -11,7 +11,9 @@
 static size_t behind_last_user(const struct model_request *request)
 {
     size_t at = request->count;
-    while (at > 0 && !str_eq(request->messages[at - 1].role, STR("user"))) at--;
+    while (at > 0 && (!str_eq(request->messages[at - 1].role, STR("user")) ||
+                      request->messages[at - 1].along))
+        at--;
     return at;
 }
 
@@ -103,10 +105,13 @@ static void look_at_deeds(struct view *view)
 
 void demo_look(struct arena *arena, const struct model_request *request, struct view *ret_view)
 {
-    str said = player_chars(demo_trim(player_last_user(request)), DEMO_MESSAGE_CHARS_MAX);
+    str words = demo_trim(demo_said(player_last_user(request)));
+    str said = player_chars(words, DEMO_MESSAGE_CHARS_MAX);
+    bool chinese =
+        said.len ? demo_language(said) == CHINESE : str_starts(request->locale, STR("zh"));
     struct view view = {.arena = arena,
                         .request = request,
-                        .language = demo_language(said),
+                        .language = chinese ? CHINESE : ENGLISH,
                         .said = said,
                         .time = demo_time(request->system)};
     struct json *tools;

@@ -4,16 +4,17 @@
  *
  *   start     arguments decoded; a refusal goes the same way as a job that does nothing, because no
  *      |      callback may come from inside start
- *   run       on a store thread: recall; else perform, and remember what a change returned
- *      |
- *   done      on the loop: on_end, unless cancelled; the call is freed
+ *   run       on a store thread: recall; else perform, and remember what a change returned; a read
+ *      |      makes its card here, where nobody waits for it
+ *   done      on the loop: the card of a change or a refusal; on_end, unless cancelled; freed
  *
  * 1. A change that was refused has written nothing and is not remembered: it may work next time.
  * 2. An event of somebody else that was not shared is unknown, in the same words as one that never
  *    was.
- * 3. run may run twice, so it sets result and error and changes nothing else of the call.
+ * 3. run may run twice, so it sets result, error and hints and changes nothing else of the call.
+ * 4. The card is made from the result as it is stored, so a call that is repeated has the same one.
  *
- * To add a tool: a row in `kinds` with its prepare and perform.
+ * To add a tool: a row in `kinds` with its prepare and perform, and its card in calendar_cards.c.
  */
 #include "tool/calendar.h"
 
@@ -25,6 +26,7 @@
 #include "base/limits.h"
 #include "store/calendar.h"
 #include "store/store.h"
+#include "tool/calendar_cards.h"
 #include "tool/schema.h"
 #include "tool/tools.h"
 
@@ -42,7 +44,7 @@ struct tool_call {
     void *arg;
     bool cancelled;
     bool chinese;
-    str owner, call_id;
+    str owner, call_id, locale;
     msec now;
 
     /* the arguments; each tool uses its own */
@@ -52,6 +54,7 @@ struct tool_call {
     str from, to; /* as written */
 
     str result, error; /* the outcome; error empty: it worked */
+    str hints;         /* its card */
 };
 
 struct kind {
@@ -331,8 +334,7 @@ static enum err answer_about(struct tool_call *call, const struct calendar_event
 {
     struct answer answer;
     answer_begin(&answer);
-    json_member(&answer.w, STR("id"), event->id);
-    json_member(&answer.w, STR("title"), event->title);
+    put_times(&answer.w, event);
     if (call->target.len) json_member(&answer.w, STR("target"), call->target);
     return answer_end(&answer, call);
 }
@@ -509,16 +511,23 @@ static const struct kind kinds[] = {
 
 /* ---- the life of a call ---- */
 
+static void make_card(struct tool_call *call)
+{
+    struct tool_result result = {.result = call->result, .error = call->error};
+    call->hints = calendar_card(&call->arena, call->kind->tool.name, &result, call->locale);
+}
+
 static enum err call_run(struct job *job, struct db *db)
 {
     struct tool_call *call = CONTAINER(job, struct tool_call, job);
     bool write = call->kind->tool.write;
-    call->result = call->error = STR_EMPTY;
+    call->result = call->error = call->hints = STR_EMPTY;
     if (write) {
         enum err e = calendar_recall(db, &call->arena, call->owner, call->call_id, &call->result);
         if (e != ERR_NOT_FOUND) return e;
     }
     enum err e = call->kind->perform(call, db);
+    if (!e && !write) make_card(call);
     if (e || call->error.len || !write) return e;
     return calendar_remember(db, call->owner, call->call_id, call->result, call->now);
 }
@@ -542,7 +551,9 @@ static void call_done(struct job *job, enum err e)
     if (e) refuse(call, TEXT_STORE, str_c(err_title(e)), STR_EMPTY);
     bool failed = call->error.len > 0;
     enum tool_end end = e && passing(e) ? TOOL_AWAY : failed ? TOOL_FAILED : TOOL_DONE;
-    struct tool_result result = {.result = failed ? STR_EMPTY : call->result, .error = call->error};
+    if (e || !call->hints.len) make_card(call);
+    struct tool_result result = {
+        .result = failed ? STR_EMPTY : call->result, .error = call->error, .ui_hints = call->hints};
     if (!call->cancelled) call->on_end(call->arg, end, &result);
     arena_done(&call->arena);
     free(call);
@@ -555,6 +566,7 @@ static void call_prepare(struct tool_call *call, const struct tool_request *requ
     call->chinese = tool_locale_zh(request->locale);
     call->owner = arena_str(arena, request->owner);
     call->call_id = arena_str(arena, request->call_id);
+    call->locale = arena_str(arena, request->locale);
     call->now = clock_wall(&clock_system);
     enum err e = json_parse(arena, arena_str(arena, request->args), &args, NULL);
     if (e || args->type != JSON_OBJECT)

@@ -6,7 +6,8 @@
  *
  * How a call ends: TOOL_DONE with a JSON object; TOOL_FAILED with the reason when the request
  * cannot be met; TOOL_AWAY when the store could not, and then nothing has happened. Never
- * TOOL_LOST. A call that is cancelled ends by itself, without a word.
+ * TOOL_LOST. A call that is cancelled ends by itself, without a word. Each end has a card
+ * (calendar_cards.h).
  */
 #ifndef TOOL_CALENDAR_H
 #define TOOL_CALENDAR_H

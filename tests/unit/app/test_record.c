@@ -35,6 +35,7 @@ static void tools(void **state)
     assert_str(t->name, STR("place_order"));
     assert_str(t->url, STR("http://127.0.0.1:9000/order?a=1"));
     assert_str(t->description, STR(""));
+    assert_int_equal(t->summary.zh.len + t->summary.en.len, 0);
     assert_str(t->schema->raw, STR("{\"type\":\"object\"}"));
     assert_true(t->write);
     assert_false(t->idempotent);
@@ -63,6 +64,43 @@ static void tools(void **state)
     assert_str(t->headers.items[1].file, STR("token.txt"));
     assert_int_equal(t[1].risk, RISK_DESTRUCTIVE);
     assert_int_equal(t[1].timeout_s, 1);
+}
+
+/* What a call did, in words of the tool's own. */
+static void summaries(void **state)
+{
+    struct config_kit *f = *state;
+    static const struct {
+        const char *yaml, *zh, *en;
+    } rows[] = {
+        {"'Ordered: {item} ({order_or_id})'", "Ordered: {item} ({order_or_id})",
+         "Ordered: {item} ({order_or_id})"},
+        {"{zh: 已下单：{item}, en: 'Ordered: {item}'}", NULL, NULL}, /* a map begins at its { */
+        {"{zh: '已下单：{item}', en: \"Ordered: \\\"{item}\\\"\"}", "已下单：{item}",
+         "Ordered: \"{item}\""},
+        {"{en: Ordered}", "", "Ordered"},
+        {"{zh: 已下单}", "已下单", ""},
+        {"{}", "", ""},
+        {"~", "", ""},
+        {"7", "7", "7"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        str yaml = arena_printf(&f->arena, TOOL_YAML "      summary: %s\n", rows[i].yaml);
+        config_kit_put("fermata.yaml", yaml);
+        if (!rows[i].zh) {
+            assert_int_equal(config_kit_load(f, NULL, NULL), ERR_CONFIG);
+            continue;
+        }
+        for (int again = 0; again < 2; again++) {
+            if (again)
+                config_kit_reads_back(f);
+            else
+                config_kit_ok(f, config_kit_load(f, NULL, NULL));
+            const struct config_template *summary = &f->config.http_tools.items[0].summary;
+            assert_str(summary->zh, str_c(rows[i].zh));
+            assert_str(summary->en, str_c(rows[i].en));
+        }
+    }
 }
 
 static void webhooks(void **state)
@@ -185,6 +223,26 @@ static void values(void **state)
         {"a", "http://a", "{}", "read", "timeout_s: 1.5", "is not from 1 to 3600"},
         {"a", "http://a", "{}", "read", "description: [a]",
          "\"tools[0].http.description\" takes one value"},
+        {"a", "http://a", "{}", "read", "summary: [a]",
+         "\"tools[0].http.summary\" takes a text or a map; write a text such as"},
+        {"a", "http://a", "{}", "read", "summary: ' '",
+         "tools[0].http.summary: \" \" is empty; write a text such as \"Ordered: {item}\", or "
+         "{zh:"},
+        {"a", "http://a", "{}", "read", "summary: 'x {item'",
+         "\"x {item\" has a { that begins no placeholder"},
+        {"a", "http://a", "{}", "read", "summary: 'x {}'", "has a { that begins no placeholder"},
+        {"a", "http://a", "{}", "read", "summary: '{a{b}}'", "has a { that begins no placeholder"},
+        {"a", "http://a", "{}", "read", "summary: '{a b}'", "has a { that begins no placeholder"},
+        {"a", "http://a", "{}", "read", "summary: 'x} {item}'", "has a } that ends no placeholder"},
+        {"a", "http://a", "{}", "read", "summary: \"a\\nb\"", "cannot be printed"},
+        {"a", "http://a", "{}", "read", "summary: {fr: a}",
+         "tools[0].http.summary: \"fr\" is no language"},
+        {"a", "http://a", "{}", "read", "summary: {en: [a]}", "\"en\" takes one value"},
+        {"a", "http://a", "{}", "read", "summary: {zh: '{'}",
+         "\"zh\" has a { that begins no placeholder"},
+        {"a", "http://a", "{}", "read", "summary: {zh: }", "\"zh\" is empty"},
+        {"a", "http://a", "{}", "read", "summary: {}", NULL},
+        {"a", "http://a", "{}", "read", "summary: ", NULL},
         {"a", "http://a", "{}", "read", "efect: write",
          "fermata.yaml:1: \"tools[0].http.efect\" is an unknown key; did you mean \"effect\"?"},
         {"a", "http://a", "{}", "read", "nothing_like_it: 1",
@@ -350,6 +408,14 @@ static void with_url(struct buf *out, size_t len)
     buf_append(out, STR("'}]\n"));
 }
 
+static void with_summary(struct buf *out, size_t len)
+{
+    buf_append(out, STR("tools: [{http: {url: 'http://a', name: a, effect: read, schema: {}, "
+                        "summary: "));
+    while (len--) buf_char(out, 's');
+    buf_append(out, STR("}}]\n"));
+}
+
 static void many_headers(struct buf *out, size_t count)
 {
     buf_append(out, STR("tools: [{http: {url: 'http://a', name: a, effect: read, schema: {}, "
@@ -372,6 +438,7 @@ static void edges(void **state)
         {with_key, CONFIG_SCHEMA_KEY_BYTES_MAX, "is a name longer than 128 bytes"},
         {with_schema, CONFIG_SCHEMA_BYTES_MAX, "is larger than 64 KiB as JSON"},
         {with_description, CONFIG_PROSE_BYTES_MAX, "is too long"},
+        {with_summary, CONFIG_TEXT_BYTES_MAX, "is too long"},
         {with_header, CONFIG_HEADER_BYTES_MAX, "has a value longer than 8 KiB"},
         {with_header_name, CONFIG_HEADER_NAME_BYTES_MAX, "is longer than 64 bytes"},
         {with_url, CONFIG_TEXT_BYTES_MAX, "is too long"},
@@ -409,39 +476,42 @@ static void printed(void **state)
     struct config_kit *f = *state;
     load_ok(f,
             STR(TOOL_YAML "      description: \"a\\nb\"\n"
+                          "      summary: {en: 'Ordered {item}', zh: '已下单：{item}'}\n"
                           "      headers: {X-Key: " SECRET_TEXT ", Authorization_file: token.txt}\n"
                           "  - http: {name: look, url: 'http://b', schema: {a: [1, '1']},"
                           " effect: read}\n" HOOK_YAML));
     AUTO(buf_done) struct buf out;
     config_kit_print(f, &out);
     assert_null(strstr(out.p, "TOPSECRET"));
-    assert_part(out.p,
-                "tools:\n"
-                "  - http:  # fermata.yaml:2\n"
-                "      name: place_order  # fermata.yaml:2\n"
-                "      url: \"http://127.0.0.1:9000/order?a=1\"  # fermata.yaml:2\n"
-                "      description: \"a\\nb\"  # fermata.yaml:2\n"
-                "      schema: {\"type\": \"object\"}  # fermata.yaml:2\n"
-                "      effect: write  # fermata.yaml:2\n"
-                "      idempotent: false  # fermata.yaml:2\n"
-                "      risk: write  # fermata.yaml:2\n"
-                "      timeout_s: 60  # fermata.yaml:2\n"
-                "      headers:  # fermata.yaml:2\n"
-                "        # X-Key: (hidden)  # fermata.yaml:2\n"
-                "        Authorization_file: token.txt  # fermata.yaml:2\n"
-                "  - http:  # fermata.yaml:9\n"
-                "      name: look  # fermata.yaml:9\n"
-                "      url: http://b  # fermata.yaml:9\n"
-                "      description: \"\"  # fermata.yaml:9\n"
-                "      schema: {\"a\": [1, \"1\"]}  # fermata.yaml:9\n"
-                "      effect: read  # fermata.yaml:9\n"
-                "      idempotent: false  # fermata.yaml:9\n"
-                "      timeout_s: 60  # fermata.yaml:9\n"
-                "      headers: {}  # fermata.yaml:9\n"
-                "webhooks:\n"
-                "  - url: https://example.org/hook  # fermata.yaml:11\n"
-                "    secret_file: hook-secret.txt  # fermata.yaml:11\n"
-                "    events: [interaction.opened, interaction.resolved]  # fermata.yaml:11\n");
+    assert_part(
+        out.p, "tools:\n"
+               "  - http:  # fermata.yaml:2\n"
+               "      name: place_order  # fermata.yaml:2\n"
+               "      url: \"http://127.0.0.1:9000/order?a=1\"  # fermata.yaml:2\n"
+               "      description: \"a\\nb\"  # fermata.yaml:2\n"
+               "      summary: {zh: \"已下单：{item}\", en: \"Ordered {item}\"}  # fermata.yaml:2\n"
+               "      schema: {\"type\": \"object\"}  # fermata.yaml:2\n"
+               "      effect: write  # fermata.yaml:2\n"
+               "      idempotent: false  # fermata.yaml:2\n"
+               "      risk: write  # fermata.yaml:2\n"
+               "      timeout_s: 60  # fermata.yaml:2\n"
+               "      headers:  # fermata.yaml:2\n"
+               "        # X-Key: (hidden)  # fermata.yaml:2\n"
+               "        Authorization_file: token.txt  # fermata.yaml:2\n"
+               "  - http:  # fermata.yaml:10\n"
+               "      name: look  # fermata.yaml:10\n"
+               "      url: http://b  # fermata.yaml:10\n"
+               "      description: \"\"  # fermata.yaml:10\n"
+               "      summary: {}  # fermata.yaml:10\n"
+               "      schema: {\"a\": [1, \"1\"]}  # fermata.yaml:10\n"
+               "      effect: read  # fermata.yaml:10\n"
+               "      idempotent: false  # fermata.yaml:10\n"
+               "      timeout_s: 60  # fermata.yaml:10\n"
+               "      headers: {}  # fermata.yaml:10\n"
+               "webhooks:\n"
+               "  - url: https://example.org/hook  # fermata.yaml:12\n"
+               "    secret_file: hook-secret.txt  # fermata.yaml:12\n"
+               "    events: [interaction.opened, interaction.resolved]  # fermata.yaml:12\n");
     config_kit_reads_back(f);
     const struct config_http_tool *t = f->config.http_tools.items;
     assert_int_equal(t[0].headers.count, 1); /* the hidden one is gone, the file was read again */
@@ -478,8 +548,8 @@ int test_record(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, config_kit_setup, config_kit_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(tools),         CASE(webhooks), CASE(empty_lists), CASE(schemas),  CASE(values),
-        CASE(refused_lists), CASE(edges),    CASE(printed),     CASE(examples),
+        CASE(tools),  CASE(summaries),     CASE(webhooks), CASE(empty_lists), CASE(schemas),
+        CASE(values), CASE(refused_lists), CASE(edges),    CASE(printed),     CASE(examples),
     };
 #undef CASE
     return cmocka_run_group_tests_name("app/record", tests, NULL, NULL);

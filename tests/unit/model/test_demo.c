@@ -49,6 +49,9 @@ static void answers(void **state)
         {STR("What can YOU do"), "a few rules"},
         {STR("what can you do"), "- **Book a review meeting**"},
         {STR("你会什么"), "- **帮我约个评审会**"},
+        {STR("what can you do"), "- **Show me a card**"},
+        {STR("你会什么"), "- **给我看卡片**"},
+        {STR("show me a card"), "needs the tool `show_card`"},
         {STR("Tell me a story"), "A story from the demo model"},
         {STR("讲个故事"), "演示模型来讲一个故事"},
         {STR("book a review meeting"), "needs the tool `calendar_write`"}, /* none is offered */
@@ -175,11 +178,54 @@ static void cancelling(void **state)
     }
 }
 
+/* Names and sizes of what came, and nothing of what is in it. */
+static void files(void **state)
+{
+    struct fixture *f = *state;
+    static const struct model_image cat = {
+        .mime = STR("image/png"), .filename = STR("cat.png"), .bytes = STR("12345")};
+    static const struct {
+        str text;
+        size_t images;
+        const char *locale, *part;
+        const char *absent;
+    } rows[] = {
+        {STR(""), 1, "en", "This has arrived:\n\n- cat.png, image/png, 5 bytes\n\nI am only", "> "},
+        {STR(""), 1, "zh-CN", "已收到：\n\n- cat.png, image/png, 5 字节\n\n我只是演示模型", "> "},
+        {STR("看"), 1, "en", "已收到：\n\n- cat.png", "arrived"},
+        {STR("what is it?\n\n[file: a.txt, text/plain, 9 bytes]\n```\nplan a trip\n```"), 1, "en",
+         "- cat.png, image/png, 5 bytes\n- a.txt, text/plain, 9 bytes\n\n", "trip"},
+        {STR("[file: a.txt, text/plain, 9 bytes]\n````\n```\n[file: fake]\n````\n\n[image: "
+             "http://x]"),
+         0, "en", "- a.txt, text/plain, 9 bytes\n- http://x\n\n", "fake"},
+        {STR("[文件：图.pdf，application/pdf，1.0 MiB]"), 0, "zh-CN",
+         "- 图.pdf，application/pdf，1.0 MiB\n", "arrived"},
+        {STR("show me [file: x] please"), 0, "en", "You wrote", "arrived"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const struct model_message message = {.role = STR("user"),
+                                              .text = rows[i].text,
+                                              .images = &cat,
+                                              .image_count = rows[i].images};
+        AUTO(heard_done) struct heard h = {0};
+        heard_ask(&h, f->loop, &f->model,
+                  &(struct model_request){.messages = &message,
+                                          .count = 1,
+                                          .locale = str_c(rows[i].locale),
+                                          .round = 1});
+        heard_wait(&h);
+        str text = buf_str(&h.text);
+        if (str_find(text, str_c(rows[i].part)) < 0 || str_find(text, str_c(rows[i].absent)) >= 0)
+            fail_msg("row %zu: got \"%.*s\"", i, STR_ARG(text));
+    }
+}
+
 int test_demo(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(answers), CASE(streams), CASE(streams_calls), CASE(long_quote), CASE(cancelling),
+        CASE(answers),       CASE(files),      CASE(streams),
+        CASE(streams_calls), CASE(long_quote), CASE(cancelling),
     };
 #undef CASE
     return cmocka_run_group_tests_name("model/demo", tests, NULL, NULL);

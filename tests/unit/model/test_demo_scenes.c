@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "check.h"
 #include "model/demo.h"
+#include "ui/compile.h"
 
 enum { ACTS_MAX = 12, ROWS_MAX = 32 };
 
@@ -424,6 +425,12 @@ static void triggers(void **unused)
         {"what’s on my calendar", "calendar_read"},
         {"我的日程", "calendar_read"},
         {"看看今天有什么安排", "calendar_read"},
+        {"Show me a card", "show_card"},
+        {"make a form, please", "show_card"},
+        {"卡片", "show_card"},
+        {"给我看表单", "show_card"},
+        {"my credit card", "none"},
+        {"show me the platform", "none"},
         {"book a room", "none"},
         {"read a book about meetings", "none"},
         {"订个会议室", "none"},
@@ -444,6 +451,117 @@ static void triggers(void **unused)
         if (str_find(reply.text, str_c(rows[i].part)) < 0)
             fail_msg("\"%s\": got \"%.*s\", expected \"%s\"", rows[i].said, STR_ARG(reply.text),
                      rows[i].part);
+    }
+}
+
+/* A card goes with a text, in one turn, and the compiler takes it. */
+static void cards(void **unused)
+{
+    (void)unused;
+#define READ "{\"name\":\"calendar_read\"},"
+    static const struct {
+        const char *said, *text, *tools;
+        const char *parts[6]; /* of the hints, in this order */
+    } rows[] = {
+        {"Show me a card",
+         "Here is a card with a list.",
+         READ,
+         {"{\"version\":\"2.1\",\"intent\":\"list\",\"status\":\"info\",\"title\":\"Things to "
+          "try\"",
+          "{\"title\":\"Show me a status card\"",
+          "{\"type\":\"copy\",\"content\":\"Show me a status card\",",
+          "{\"type\":\"tool\",\"toolId\":\"calendar_read\",\"params\":"
+          "{\"from\":\"2026-11-15T00:00:00+08:00\",\"to\":\"2026-11-22T00:00:00+08:00\"}}",
+          "{\"type\":\"url\",\"url\":\"/api/v1/agent/calendar.ics\"}"}},
+        {"给我看卡片",
+         "这是一张列表卡片。",
+         READ,
+         {"\"title\":\"可以试试\"", "\"content\":\"给我看状态卡片\"", "\"content\":\"给我看表单\"",
+          "\"toolId\":\"calendar_read\""}},
+        {"give me a list card",
+         "a card with a list",
+         "",
+         {"\"subtitle\":\"A call", "\"type\":\"url\""}},
+        {"Show me a status card",
+         "Here is a status card.",
+         READ,
+         {"{\"version\":\"2.1\",\"intent\":\"status\",\"status\":\"success\"",
+          "\"value\":\"2026-11-15\"", "\"value\":\"UTC+08:00\"", "\"value\":2}]}"}},
+        {"展示状态卡片",
+         "这是一张状态卡片。",
+         "",
+         {"\"title\":\"演示模型已就绪\"", "\"label\":\"今天\",\"value\":\"2026-11-15\"",
+          "\"value\":1}]}"}},
+        {"Show me a form",
+         "Here is a form.",
+         "",
+         {"{\"version\":\"2.1\",\"intent\":\"form\",",
+          "{\"label\":\"Good\",\"icon\":\"thumbs-up\",\"action\":{\"type\":\"payload\",\"payload\":"
+          "{\"form\":\"demo_feedback\",\"answer\":\"good\",\"label\":\"Good\"}}}",
+          "\"answer\":\"so_so\"", "\"answer\":\"not_yet\""}},
+        {"填个表单",
+         "这是一个表单。",
+         "",
+         {"\"title\":\"这些卡片怎么样？\"", "\"label\":\"不错\"}}}"}},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        AUTO(arena_done) struct arena arena;
+        arena_init(&arena);
+        struct model_message message = {.role = STR("user"), .text = str_c(rows[i].said)};
+        struct model_request request = {
+            .system = STR("It is 2026-11-15 05:52 UTC.\nThe zone is Asia/Shanghai"),
+            .messages = &message,
+            .count = 1,
+            .tools = arena_printf(&arena, "[%s{\"name\":\"show_card\"}]", rows[i].tools)};
+        struct reply reply;
+        look(&arena, &request, &reply);
+        assert_str(reply.tool, STR("show_card"));
+        if (!str_starts(reply.text, str_c(rows[i].text)) &&
+            str_find(reply.text, str_c(rows[i].text)) < 0)
+            fail_msg("\"%s\": got \"%.*s\"", rows[i].said, STR_ARG(reply.text));
+        str rest = reply.args;
+        for (size_t k = 0; k < COUNT(rows[i].parts) && rows[i].parts[k]; k++) {
+            ptrdiff_t at = str_find(rest, str_c(rows[i].parts[k]));
+            if (at < 0) fail_msg("no %s in %.*s", rows[i].parts[k], STR_ARG(reply.args));
+            rest = str_drop(rest, (size_t)at);
+        }
+        struct json *hints = NULL;
+        struct fault why = {0};
+        str schema;
+        assert_int_equal(json_parse(&arena, reply.args, &hints, NULL), OK);
+        if (ui_compile(&arena, hints, &(struct ui_context){.locale = STR("en")}, &schema, &why))
+            fail_msg("\"%s\": %s %s", rows[i].said, why.field, why.text);
+        assert_int_equal(str_find(schema, STR("calendar_read")) >= 0,
+                         rows[i].tools[0] && str_find(schema, STR("\"copy\"")) >= 0);
+    }
+#undef READ
+}
+
+/* What a button of the form sends, in either wrapping. */
+static void form_sent(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *said, *part;
+    } rows[] = {
+        {"{\"form\":\"demo_feedback\",\"answer\":\"good\",\"label\":\"Good\"}",
+         "sent “Good”. (I am the"},
+        {"{\"payload\":{\"form\":\"demo_feedback\",\"answer\":\"good\",\"label\":\"不错\"}}",
+         "表单发来了“不错”"},
+        {"{\"form\":\"demo_feedback\",\"label\":\"a|b\\nc\"}", "sent “a b c”"},
+        {"{\"form\":\"demo_feedback\"}", "sent “”"},
+        {"{\"form\":\"other\"}", "none"},
+        {"[\"demo_feedback\"]", "none"},
+        {"demo_feedback", "none"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        AUTO(arena_done) struct arena arena;
+        arena_init(&arena);
+        struct model_message message = {.role = STR("user"), .text = str_c(rows[i].said)};
+        struct reply reply;
+        look(&arena, &(struct model_request){.messages = &message, .count = 1}, &reply);
+        if (str_find(reply.text, str_c(rows[i].part)) < 0)
+            fail_msg("%s: got \"%.*s\"", rows[i].said, STR_ARG(reply.text));
     }
 }
 
@@ -468,6 +586,11 @@ static void strange_requests(void **unused)
         {"show my calendar", CALL("calendar_read", "{}"),
          "{\"events\":[1,{},{\"title\":3,\"start_time\":\"x\"}]}", "", "", "|  –"},
         {"show my calendar", CALL("calendar_read", "{}"), "{}", "", "", "could not read"},
+        {"show me a card", CALL("show_card", "{}"), "Error: /intent: intent is missing", "",
+         "[{\"name\":\"show_card\"}]", "The card could not be shown: /intent: intent is missing"},
+        {"给我看卡片", CALL("show_card", "{}"), "错误：/intent", "", "",
+         "卡片没有显示出来：/intent"},
+        {"show me a card", CALL("show_card", "{}"), "shown", "", "", "The card is above."},
         {"show my calendar", CALL("calendar_read", "{}"), "Error: x\n{\"events\":[]}", "", "",
          "could not read your calendar: x"},
         {"show my calendar", CALL("calendar_read", "{}"), "x\n{", "", "",
@@ -720,7 +843,8 @@ int test_demo_scenes(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scenes),      cmocka_unit_test(edited_plan),
-        cmocka_unit_test(triggers),    cmocka_unit_test(strange_requests),
+        cmocka_unit_test(triggers),    cmocka_unit_test(cards),
+        cmocka_unit_test(form_sent),   cmocka_unit_test(strange_requests),
         cmocka_unit_test(many_events), cmocka_unit_test(long_messages),
         cmocka_unit_test(lengths),     cmocka_unit_test(titles),
         cmocka_unit_test(zones),       cmocka_unit_test(dates),

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "net/loop.h"
 #include "store/fixture.h"
+#include "tool/calendar_cards.h"
 #include "tool/schema.h"
 
 struct pack {
@@ -21,10 +22,11 @@ struct pack {
 struct outcome {
     struct pack *pack;
     const struct tool *tool;
+    str locale;
     struct tool_call *call;
     bool ended;
     enum tool_end end;
-    str result, error;
+    str result, error, hints;
 };
 
 /* ---- a store with users, and the tools on it ---- */
@@ -106,9 +108,13 @@ static void on_end(void *arg, enum tool_end end, const struct tool_result *resul
     outcome->end = end;
     outcome->result = arena_str(&outcome->pack->arena, result->result);
     outcome->error = arena_str(&outcome->pack->arena, result->error);
+    outcome->hints = arena_str(&outcome->pack->arena, result->ui_hints);
     assert_int_equal(result->error.len > 0, end != TOOL_DONE);
     assert_int_equal(result->result.len > 0, end == TOOL_DONE);
     assert_true(str_find_char(result->result, '\n') < 0);
+    str card = calendar_card(&outcome->pack->arena, outcome->tool->name, result, outcome->locale);
+    assert_str(outcome->hints, card); /* of the result alone */
+    assert_true(card.len > 0);
     if (--outcome->pack->f.waiting == 0) loop_stop(outcome->pack->f.loop);
 }
 
@@ -118,7 +124,9 @@ static void start(struct outcome *outcome, struct pack *pack, const char *tool, 
 {
     struct arena gone;
     arena_init(&gone);
-    *outcome = (struct outcome){.pack = pack, .tool = tool_of(pack, tool)};
+    *outcome = (struct outcome){.pack = pack,
+                                .tool = tool_of(pack, tool),
+                                .locale = arena_str(&pack->arena, str_c(locale))};
     pack->f.waiting++;
     struct tool_request request = {.call_id = arena_str(&gone, str_c(call_id)),
                                    .args = arena_str(&gone, args),
@@ -386,6 +394,13 @@ static void many_conflicts_are_cut(void **state)
     }
 }
 
+/* The result and its card, byte for byte. */
+static void assert_same(const struct outcome *again, const struct outcome *first)
+{
+    assert_str(again->result, first->result);
+    assert_str(again->hints, first->hints);
+}
+
 static void the_same_key_has_one_effect(void **state)
 {
     struct pack *pack = *state;
@@ -393,27 +408,27 @@ static void the_same_key_has_one_effect(void **state)
     struct outcome write = call(pack, "calendar_write", "ann", "w", args);
     struct outcome again = call(pack, "calendar_write", "ann", "w", args);
     assert_int_equal(again.end, TOOL_DONE);
-    assert_str(again.result, write.result);
+    assert_same(&again, &write);
     assert_int_equal(number_of(pack, "SELECT count(*) FROM calendar_events"), 1);
 
     str id = text_of(&write, "id");
     struct outcome share =
         call_str(pack, "calendar_share", "ann", "s", share_args(pack, id, "bob"));
-    assert_done(share, "{\"id\":\"evt\",\"title\":\"x\",\"target\":\"bob\"}");
+    assert_done(share, "{\"id\":\"evt\",\"title\":\"x\"," TIMES ",\"target\":\"bob\"}");
     again = call_str(pack, "calendar_share", "ann", "s", share_args(pack, id, "bob"));
-    assert_str(again.result, share.result);
+    assert_same(&again, &share);
 
     struct outcome deleted = call_str(pack, "calendar_delete", "ann", "d", id_args(pack, id));
-    assert_done(deleted, "{\"id\":\"evt\",\"title\":\"x\"}");
+    assert_done(deleted, "{\"id\":\"evt\",\"title\":\"x\"," TIMES "}");
     assert_int_equal(number_of(pack, "SELECT count(*) FROM calendar_events"), 0);
 
     /* Later all of them say what they said, and nothing comes back. */
     again = call_str(pack, "calendar_delete", "ann", "d", id_args(pack, id));
-    assert_str(again.result, deleted.result);
+    assert_same(&again, &deleted);
     again = call_str(pack, "calendar_share", "ann", "s", share_args(pack, id, "bob"));
-    assert_str(again.result, share.result);
+    assert_same(&again, &share);
     again = call(pack, "calendar_write", "ann", "w", args);
-    assert_str(again.result, write.result);
+    assert_same(&again, &write);
     assert_int_equal(number_of(pack, "SELECT count(*) FROM calendar_events"), 0);
     assert_int_equal(number_of(pack, "SELECT count(*) FROM calendar_shares"), 0);
 
@@ -435,7 +450,7 @@ static void the_same_key_at_the_same_time(void **state)
     fixture_wait(&pack->f);
     assert_int_equal(both[0].end, TOOL_DONE);
     assert_int_equal(both[1].end, TOOL_DONE);
-    assert_str(both[0].result, both[1].result);
+    assert_same(&both[0], &both[1]);
     assert_int_equal(number_of(pack, "SELECT count(*) FROM calendar_events"), 1);
 }
 
@@ -448,7 +463,8 @@ static void a_refused_key_may_work_later(void **state)
                   "there is no user zoe. user_resolve finds the id of a user");
     script(pack, "INSERT INTO users (name, created) VALUES ('zoe', 1)");
     assert_done(call_str(pack, "calendar_share", "ann", "s", share_args(pack, id, "zoe")),
-                "{\"id\":\"evt\",\"title\":\"x\",\"target\":\"zoe\"}");
+                "{\"id\":\"evt\",\"title\":\"x\",\"start_time\":\"2026-11-16T15:00:00Z\","
+                "\"end_time\":\"2026-11-16T16:00:00Z\",\"target\":\"zoe\"}");
 }
 
 /* The effect and what is remembered of it are one commit. */
@@ -558,7 +574,7 @@ static void shared_events(void **state)
                             "2026-11-16T18:00:00+08:00");
     assert_done(call(pack, "calendar_read", "bob", "r", DAY), NOTHING);
     assert_done(call_str(pack, "calendar_share", "ann", "s1", share_args(pack, id, "bob")),
-                "{\"id\":\"evt\",\"title\":\"shared\",\"target\":\"bob\"}");
+                "{\"id\":\"evt\",\"title\":\"shared\"," TIMES ",\"target\":\"bob\"}");
     assert_done(call(pack, "calendar_read", "bob", "r", DAY),
                 "{\"count\":1,\"events\":[{\"id\":\"evt\",\"title\":\"shared\","
                 "\"start_time\":\"2026-11-16T15:00:00+08:00\","

@@ -128,6 +128,15 @@ async function portFrom(child) {
   throw new Error(`${path.basename(child.spawnfile)} never said where it listens`);
 }
 
+const meetings = (count) => Array.from({ length: count }, (_, i) => ({
+  name: 'calendar_write',
+  args: {
+    title: `Review ${i} 评审`, location: 'Room 7', attendees: ['Ann', 'Bob'],
+    start_time: `2030-01-${String(1 + (i % 28)).padStart(2, '0')}T${String(8 + (i % 10)).padStart(2, '0')}:00:00+08:00`,
+    end_time: `2030-01-${String(1 + (i % 28)).padStart(2, '0')}T${String(9 + (i % 10)).padStart(2, '0')}:00:00+08:00`,
+  },
+}));
+
 /** Each gives {url, pid, stop}; pid is the process whose costs count. */
 const servers = {
   async streamd(_folder, flags = []) {
@@ -147,15 +156,21 @@ const servers = {
     return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => stop(child) };
   },
 
-  /** fermata with a model that answers at once, in so many pieces; if it asks, after a question. */
-  async talker(folder, { pieces = 1, asks = false, env = {} }) {
+  /** fermata with a model that answers at once, in so many pieces; if it asks, after a question. To a message
+   *  that begins with "cards" it answers with so many events in the calendar, which are allowed without asking. */
+  async talker(folder, { pieces = 1, asks = false, cards = 0, env = {} }) {
     const script = path.join(folder, 'script.jsonl');
     const usage = { input_tokens: 3, output_tokens: pieces };
     const question = { question: 'Which room?', choices: ['Blue', 'Green'] };
     const turns = [{ text: 'word'.repeat(pieces), chunk: 4, usage }];
     if (asks) turns.unshift({ calls: [{ name: 'ask_user', args: question }], chunk: 1000, usage });
-    writeFileSync(script, `${JSON.stringify({ turns })}\n`);
-    return servers.fermata(folder, { FERMATA_MODEL_PROVIDER: 'scripted', FERMATA_SCRIPT: script, ...env });
+    const lines = cards ? [{ match: '^cards', turns: [{ calls: meetings(cards), chunk: 1000, usage }, ...turns] }, { turns }] : [{ turns }];
+    writeFileSync(script, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const config = path.join(folder, 'fermata.yaml');
+    writeFileSync(config, 'agents: {assistant: {policy: {calendar_write: allow}}}\n');
+    return servers.fermata(folder, {
+      FERMATA_MODEL_PROVIDER: 'scripted', FERMATA_SCRIPT: script, ...(cards ? { FERMATA_CONFIG: config } : {}), ...env,
+    });
   },
 
   /** A bare Node server that streams the same frames and stores nothing. */

@@ -11,7 +11,7 @@
 // machine does not decide a ratio. Exit 0: all answers were right and every budget was kept.
 
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -199,6 +199,39 @@ async function historyPage() {
   });
 }
 
+/** The newest page of a long thread, if it is all tool rows with cards, whose objects are read one by one. */
+async function historyCards() {
+  const CARDS = 50;
+  return withServer('talker', { cards: CARDS }, async (server) => {
+    const page = async (messages) => {
+      const threadId = `c${messages}`;
+      const url = `${server.url}/api/v1/agent/runs/${threadId}/history?limit=${CARDS + 1}`; // and the answer
+      await fillThread(server, threadId, messages - CARDS - 3);
+      const asked = await fetch(`${server.url}/api/v1/agent/runs`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ threadId, messages: [{ role: 'user', content: 'cards, please' }] }),
+      });
+      if (asked.status !== 202) throw new Error(`asking for cards: ${asked.status}`);
+      await finished(server, threadId);
+      const rows = (await (await fetch(url)).json()).messages;
+      const cards = rows.filter(({ uiSchema }) => uiSchema).length;
+      if (cards !== CARDS) throw new Error(`${cards} of ${CARDS} rows have a card`);
+      return load('http', server, { url, conns: 1, seconds: quick ? 1 : 3 });
+    };
+    const floor = await page(100);
+    const figures = await page(quick ? 10_000 : 100_000);
+    return {
+      value: figures.p99_us / 1000,
+      figure: slowest(figures),
+      peer: `of 100: ${slowest(floor)}`,
+      ratio: figures.p99_us / floor.p99_us,
+      detail: { floor, figures },
+      more: `p50 ${millis(figures.p50_us)} (of 100: ${millis(floor.p50_us)}), ${micros((figures.server_cpu_s * 1e6) / figures.requests)} CPU a page`,
+    };
+  });
+}
+
 async function jsonParse() {
   const file = bin('bench/bench_json');
   const { stdout } = await promisify(execFile)(file, []);
@@ -210,6 +243,37 @@ async function jsonParse() {
     ratio: first.ours_us / first.jansson_us,
     detail: { runs: [first, ...rest] },
   };
+}
+
+/** Cards: the good ones of tests/ui, line by line, over and over. */
+function corpusFile(folder) {
+  const cards = path.join(root, 'tests', 'ui');
+  const lines = readdirSync(cards).filter((name) => name.endsWith('.json'))
+    .map((name) => JSON.parse(readFileSync(path.join(cards, name), 'utf8')))
+    .filter(({ schema }) => schema).map(({ hints }) => `${JSON.stringify(hints)}\n`).join('');
+  const file = path.join(folder, 'cards.jsonl');
+  writeFileSync(file, lines.repeat(Math.ceil((quick ? 1e6 : 8e6) / lines.length)));
+  return file;
+}
+
+async function compileUi() {
+  const program = bin('bench/bench_ui');
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'fermata-bench-'));
+  try {
+    const { stdout } = await promisify(execFile)(program, [corpusFile(folder)]);
+    const figures = JSON.parse(stdout);
+    const rate = (value) => `${value.toFixed(0)} MB/s`;
+    return {
+      value: figures.compile_mb_s,
+      figure: rate(figures.compile_mb_s),
+      peer: `jansson, parse ${rate(figures.jansson_mb_s)}`,
+      ratio: figures.compile_mb_s / figures.jansson_mb_s,
+      detail: figures,
+      more: `the parse alone ${rate(figures.parse_mb_s)}`,
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 // ---- the rows: name, title, how, budget ----
@@ -282,7 +346,9 @@ const rows = [
   ['open-approver', '  p99 of pages of an approver', open.approver, below(20, 'ms')],
   ['open-answer', '  p99 from answer to completed run, 100 random', open.answer, noBudget],
   ['history', 'p99 of 50 messages of 100,000', historyPage, below(5, 'ms')],
+  ['history-cards', 'p99 of 50 cards of 100,000 messages', historyCards, below(5, 'ms')],
   ['json', 'JSON, one document parsed', jsonParse, noBudget],
+  ['compile-ui', 'cards compiled from tests/ui, with the parse', compileUi, above(100)],
 ];
 
 // ---- the run ----

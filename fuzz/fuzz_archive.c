@@ -17,14 +17,22 @@ enum { OUT_BYTES_MAX = 4 * 1024 * 1024, TIME_AT = 136 };
 /* The parts as they came, written again on the way, and as text. */
 struct copy {
     struct archive_writer *writer;
-    struct buf written, seen;
+    struct buf written, lines, seen;
 };
 
-static enum err append(void *arg, str bytes)
+static enum err on_write(void *arg, str bytes)
 {
-    buf_append(arg, bytes);
+    buf_append(&((struct copy *)arg)->written, bytes);
     return OK;
 }
+
+static enum err on_line(void *arg, str line)
+{
+    buf_append(&((struct copy *)arg)->lines, line);
+    return OK;
+}
+
+static const struct archive_sink sink = {.write = on_write, .line = on_line};
 
 static enum err on_part(void *arg, str name, uint64_t size, struct fault *reterr)
 {
@@ -59,7 +67,8 @@ static enum err read_all(str archive, size_t piece, struct copy *copy)
     struct fault why = {0};
     buf_init(&copy->written, OUT_BYTES_MAX);
     buf_init(&copy->seen, OUT_BYTES_MAX);
-    copy->writer = archive_writer_new(append, &copy->written, time_of(archive));
+    buf_init(&copy->lines, OUT_BYTES_MAX);
+    copy->writer = archive_writer_new(&sink, copy, time_of(archive));
     struct archive_reader *reader = archive_reader_new(&ops, copy);
     enum err e = OK;
     for (size_t at = 0; at < archive.len && !e; at += piece) {
@@ -68,7 +77,9 @@ static enum err read_all(str archive, size_t piece, struct copy *copy)
     }
     if (!e) e = archive_finish(reader, &why);
     if (e && (e != ERR_BAD_REQUEST || !why.text[0])) abort();
-    if (!e && archive_end(copy->writer)) abort();
+    if (!e && (archive_list(copy->writer) || archive_bytes(copy->writer, buf_str(&copy->lines)) ||
+               archive_end(copy->writer)))
+        abort();
     archive_reader_free(reader);
     return e;
 }
@@ -77,6 +88,7 @@ static void copy_done(struct copy *copy)
 {
     archive_writer_free(copy->writer);
     buf_done(&copy->written);
+    buf_done(&copy->lines);
     buf_done(&copy->seen);
 }
 

@@ -3,13 +3,19 @@
  * The admin socket, data/fermata.sock: how the command line talks to the running server. Who can
  * open the socket owns the data folder, so nobody is asked for a key.
  */
+#include <limits.h>
+#include <stdlib.h>
+
 #include "app/exchange.h"
 #include "app/feed.h"
 #include "app/key_job.h"
 #include "app/route.h"
 #include "app/say.h"
 #include "app/server.h"
+#include "base/limits.h"
 #include "base/log.h"
+#include "net/loop.h"
+#include "store/blob.h"
 #include "store/copy.h"
 
 struct admin_add {
@@ -131,6 +137,7 @@ static void admin_key_revoke(struct exchange *x)
 
 struct admin_copy {
     struct copy copy;
+    const char *blobs; /* folder of the objects, absolute */
     struct exchange *x;
 };
 
@@ -139,15 +146,37 @@ static void copy_done(struct job *job, enum err e)
     struct admin_copy *copy = (struct admin_copy *)(void *)job;
     struct exchange *x = copy->x;
     if (e) { /* whoever asks owns the folder and may know everything */
+        blobs_release(x->server->blobs);
         exchange_error(x, e < ERR_IO ? e : ERR_INTERNAL, &copy->copy.why);
         return;
     }
     log_info("database.copied", LOG_CSTR("path", copy->copy.path));
-    exchange_json(
-        x, 201, arena_printf(exchange_arena(x), "{\"schema\":%lld}", (long long)copy->copy.schema));
+    AUTO(buf_done) struct buf body;
+    struct json_writer w;
+    buf_init(&body, 8 * PATH_MAX);
+    json_write_begin(&w, &body);
+    json_object(&w);
+    json_key(&w, STR("schema"));
+    json_number_i64(&w, copy->copy.schema);
+    json_member(&w, STR("blobs"), str_c(copy->blobs));
+    json_object_end(&w);
+    exchange_json(x, 201, buf_str(&body));
 }
 
-/* A copy of the database for `fermata backup`, which makes the rest of the archive itself. */
+/* The folder of the objects, as another process finds it. */
+static enum err absolute_blobs(struct exchange *x, const char **ret_folder, struct fault *reterr)
+{
+    char absolute[PATH_MAX];
+    const char *folder = blob_folder(config_blobs(x->server->config, exchange_arena(x)));
+    if (!folder || !realpath(folder, absolute))
+        return fault(reterr, ERR_INTERNAL, "the folder of the objects cannot be found");
+    *ret_folder = arena_cstr(exchange_arena(x), str_c(absolute));
+    return OK;
+}
+
+/* A copy of the database for `fermata backup`, which makes the rest of the archive itself. The
+ * objects that the copy names are held until it says that it has ended, or is never heard of again.
+ */
 static void admin_backup(struct exchange *x)
 {
     static const char *const known[] = {"path", NULL};
@@ -157,15 +186,25 @@ static void admin_backup(struct exchange *x)
     if (!e) e = exchange_string(x->body, "path", CONFIG_TEXT_BYTES_MAX, &path, &why);
     if (!e && (path.p[0] != '/' || !say_plain(path)))
         e = fault_field(&why, ERR_INVALID_FIELD, "path", "path must be absolute and printable");
+    const char *blobs = NULL;
+    if (!e) e = absolute_blobs(x, &blobs, &why);
     if (e) {
         exchange_error(x, e, &why);
         return;
     }
     struct admin_copy *copy = ARENA_NEW(exchange_arena(x), struct admin_copy);
+    blobs_hold(x->server->blobs, loop_now(x->server->loop) + BACKUP_HOLD_MS_MAX);
+    copy->blobs = blobs;
     copy_init(&copy->copy, x->server->store, arena_cstr(exchange_arena(x), path));
     copy->copy.job.done = copy_done;
     copy->x = x;
     store_read(x->server->store, &copy->copy.job);
+}
+
+static void admin_backup_end(struct exchange *x)
+{
+    blobs_release(x->server->blobs);
+    exchange_empty(x);
 }
 
 static const struct route rows[] = {
@@ -182,6 +221,7 @@ static const struct route rows[] = {
      .body = "Object",
      .handle = admin_backup,
      .name = "backup"},
+    {.method = HTTP_DELETE, .path = "/backup", .handle = admin_backup_end},
 };
 
 const struct routes admin_routes = {rows, COUNT(rows)};

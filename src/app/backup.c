@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `fermata backup FILE` and `fermata restore FILE`.
+ * `fermata backup FILE`: everything of an installation as one archive, whose parts are listed in
+ * backup_io.h.
  *
- * A backup is an archive (store/archive.h) of these parts:
+ * The running server is asked for a copy of the database, beside FILE and under another name, and to
+ * hold its objects from then on until it is told that the backup has ended. Everything else is done
+ * by this process, so a backup costs the server no more than that read. FILE appears whole, on disk,
+ * or not at all.
  *
- *     fermata.db      the database at one moment
- *     secret.key      the installation's secret; missing if it is kept elsewhere
- *     manifest.json   {"format","version","schema","createdAt"}
- *     SHA256SUMS      made by the archive
+ * What is saved are the files that the copy names, and no others. So an object that came later, or
+ * that nothing needs any more, is not in the archive, and one that is missing is noticed: without
+ * --partial that is a failure, because storage that is not mounted looks the same. A spool file may
+ * have become an object since the copy was made; then it is saved from there.
  *
- * The running server is asked for nothing but the copy of the database, beside FILE and under
- * another name; everything else is done by this process, so a backup costs the server no more than
- * that read. FILE appears whole, on disk, or not at all.
- *
- * Restoring reads the archive twice. The first time nothing is written: whatever is wrong with it
- * is found then. The second time the parts are written, under other names; they get their own when
- * every hash was right again.
+ * Memory: a piece of a file. The list of hashes waits in a file of its own until the end.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/backup_io.h"
 #include "app/commands.h"
 #include "app/home.h"
 #include "app/say.h"
@@ -35,72 +33,47 @@
 #include "base/id.h"
 #include "base/limits.h"
 #include "store/archive.h"
+#include "store/blob.h"
 #include "store/copy.h"
-#include "store/lock.h"
-#include "store/migrate.h"
+#include "store/named.h"
 #include "store/private.h"
 #include "store/secret.h"
-
-#define MANIFEST_NAME "manifest.json"
-
-enum { MANIFEST_FORMAT = 1 };
-
-static int failed(const struct fault *why)
-{
-    fprintf(stderr, "fermata: %s\n", why->text);
-    return EXIT_FAILED;
-}
-
-static enum err io_fault(struct fault *reterr, const char *path, const char *what)
-{
-    int error = errno;
-    return fault(reterr, error == ENOSPC || error == EDQUOT ? ERR_STORAGE_FULL : ERR_IO,
-                 "%s cannot be %s: %s", path, what, strerror(error));
-}
-
-static enum err write_all(int fd, str bytes)
-{
-    while (bytes.len) {
-        ssize_t n = write(fd, bytes.p, bytes.len);
-        if (n < 0 && errno != EINTR) return ERR_IO;
-        if (n > 0) bytes = str_drop(bytes, (size_t)n);
-    }
-    return OK;
-}
-
-/* Up to `size` bytes; fewer only at the end of the file. */
-static enum err read_some(int fd, char *out, size_t size, size_t *ret_len)
-{
-    size_t len = 0;
-    while (len < size) {
-        ssize_t n = read(fd, out + len, size - len);
-        if (n == 0) break;
-        if (n < 0 && errno != EINTR) return ERR_IO;
-        if (n > 0) len += (size_t)n;
-    }
-    *ret_len = len;
-    return OK;
-}
-
-/* ---- backup ---- */
 
 struct backup {
     struct home home;
     const struct config *config;
+    bool partial;              /* go on without what is missing or damaged */
     const char *folder, *file; /* of the archive; absolute */
     const char *part, *copy;   /* the archive and the database while they are being made */
-    int fd;                    /* of the archive */
+    const char *lines;         /* of the list of hashes */
+    const char *blobs;         /* folder of the objects; NULL: not known yet */
+    int fd, lines_fd;          /* of the archive, of the list */
+    bool held;                 /* the server holds its objects for us */
     msec now;
     int64_t schema;
     uint64_t bytes; /* of the archive */
+    uint64_t files, left_out;
+    struct archive_writer *writer;
+    char *piece; /* of a file, BACKUP_PIECE_BYTES */
 };
 
 /* What was not finished goes. */
 static void backup_done(struct backup *backup)
 {
-    if (backup->fd >= 0) close(backup->fd);
+    archive_writer_free(backup->writer);
+    if (backup->piece) crypto_wipe(backup->piece, BACKUP_PIECE_BYTES); /* the secret was in it */
+    free(backup->piece);
+    fd_closep(&backup->fd);
+    fd_closep(&backup->lines_fd);
     if (backup->part) unlink(backup->part);
     if (backup->copy) unlink(backup->copy);
+    if (backup->lines) unlink(backup->lines);
+    /* Should this fail, the hold ends by itself. */
+    struct json *answer;
+    if (backup->held)
+        (void)!home_ask(&backup->home,
+                        &(struct home_request){.method = "DELETE", .path = "/backup"}, &answer,
+                        NULL);
     home_done(&backup->home);
 }
 
@@ -121,6 +94,7 @@ static enum err name_files(struct backup *backup, str operand, struct fault *ret
     backup->file = arena_printf(arena, "%s/%.*s", absolute, STR_ARG(base)).p;
     backup->part = arena_printf(arena, "%s.%s.part", backup->file, id).p;
     backup->copy = arena_printf(arena, "%s.%s.db", backup->file, id).p;
+    backup->lines = arena_printf(arena, "%s.%s.sums", backup->file, id).p;
     if (faccessat(AT_FDCWD, backup->file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return fault(reterr, ERR_BUSY, "%s is there already: choose another name", backup->file);
     return OK;
@@ -151,52 +125,74 @@ static enum err ask_for_copy(struct backup *backup, struct fault *reterr)
                                                  .answer_ms = BACKUP_COPY_MS_MAX},
                           &answer, reterr);
     if (e) return e;
-    if (json_i64(json_get(answer, STR("schema")), &backup->schema))
+    backup->held = true;
+    str blobs = json_text(json_get(answer, STR("blobs")));
+    if (json_i64(json_get(answer, STR("schema")), &backup->schema) || !blobs.len)
         return fault(reterr, ERR_NETWORK, "the running server gave an answer nobody knows");
+    backup->blobs = arena_cstr(backup->home.arena, blobs);
     return OK;
 }
 
 static enum err copy_database(struct backup *backup, struct fault *reterr)
 {
     if (!backup->home.lock) return ask_for_copy(backup, reterr);
+    backup->blobs = blob_folder(config_blobs(backup->config, backup->home.arena));
+    if (!backup->blobs)
+        return fault(reterr, ERR_CONFIG, "objects that are not in a folder cannot be saved");
     return copy_folder(backup->home.folder, backup->copy, &backup->schema, reterr);
 }
 
-static enum err put(void *arg, str bytes)
+/* ---- the archive ---- */
+
+static enum err on_write(void *arg, str bytes)
 {
     struct backup *backup = arg;
     backup->bytes += bytes.len;
     return write_all(backup->fd, bytes);
 }
 
-static enum err put_file(struct archive_writer *writer, const char *name, int fd, uint64_t size)
+static enum err on_line(void *arg, str line)
 {
-    enum err e = archive_part(writer, str_c(name), size);
-    char *piece = malloc(BACKUP_PIECE_BYTES);
-    if (!piece) abort();
+    return write_all(((struct backup *)arg)->lines_fd, line);
+}
+
+static const struct archive_sink sink = {.write = on_write, .line = on_line};
+
+/* All of the file, from its beginning, as bytes of the part at work. */
+static enum err put_bytes(struct backup *backup, int fd, uint64_t size)
+{
+    enum err e = lseek(fd, 0, SEEK_SET) < 0 ? ERR_IO : OK;
     while (size && !e) {
         size_t want = size < BACKUP_PIECE_BYTES ? (size_t)size : BACKUP_PIECE_BYTES, len = 0;
-        e = read_some(fd, piece, want, &len);
+        errno = 0;
+        e = read_some(fd, backup->piece, want, &len);
         if (!e && len < want) e = ERR_IO; /* it became shorter */
-        if (!e) e = archive_bytes(writer, (str){piece, len});
+        if (!e) e = archive_bytes(backup->writer, (str){backup->piece, len});
         size -= len;
     }
-    crypto_wipe(piece, BACKUP_PIECE_BYTES); /* the secret was in it */
-    free(piece);
     return e;
 }
 
-static enum err put_path(struct archive_writer *writer, const char *name, const char *path,
+static enum err put_file(struct backup *backup, const char *name, int fd, uint64_t size,
+                         struct fault *reterr)
+{
+    enum err e = archive_part(backup->writer, str_c(name), size);
+    if (!e) e = put_bytes(backup, fd, size);
+    if (e == ERR_TOO_LARGE)
+        return fault(reterr, e, "there are more than %d files", ARCHIVE_PARTS_MAX);
+    return e ? io_fault(reterr, name, "saved") : OK;
+}
+
+static enum err put_path(struct backup *backup, const char *name, const char *path,
                          struct fault *reterr)
 {
     struct stat st;
     AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || fstat(fd, &st)) return io_fault(reterr, path, "read");
-    enum err e = put_file(writer, name, fd, (uint64_t)st.st_size);
-    return e ? io_fault(reterr, name, "saved") : OK;
+    return put_file(backup, name, fd, (uint64_t)st.st_size, reterr);
 }
 
-static enum err put_manifest(struct archive_writer *writer, const struct backup *backup)
+static enum err put_manifest(struct backup *backup)
 {
     AUTO(buf_done) struct buf text;
     struct json_writer w;
@@ -211,25 +207,141 @@ static enum err put_manifest(struct archive_writer *writer, const struct backup 
     json_key(&w, STR("schema"));
     json_number_i64(&w, backup->schema);
     json_member(&w, STR("createdAt"), str_c(time));
+    json_key(&w, STR("files"));
+    json_number_u64(&w, backup->files);
+    json_key(&w, STR("leftOut"));
+    json_number_u64(&w, backup->left_out);
     json_object_end(&w);
     buf_char(&text, '\n');
-    enum err e = archive_part(writer, STR(MANIFEST_NAME), text.len);
-    return e ? e : archive_bytes(writer, buf_str(&text));
+    enum err e = archive_part(backup->writer, STR(MANIFEST_NAME), text.len);
+    return e ? e : archive_bytes(backup->writer, buf_str(&text));
+}
+
+static enum err put_list(struct backup *backup)
+{
+    struct stat st;
+    if (fstat(backup->lines_fd, &st)) return ERR_IO;
+    enum err e = archive_list(backup->writer);
+    if (!e) e = put_bytes(backup, backup->lines_fd, (uint64_t)st.st_size);
+    return e ? e : archive_end(backup->writer);
+}
+
+/* ---- objects and spool files ---- */
+
+/* Missing or damaged. */
+static enum err leave_out(struct backup *backup, const char *name, const char *why,
+                          struct fault *reterr)
+{
+    if (!backup->partial)
+        return fault(reterr, ERR_DAMAGED,
+                     "%s %s, so nothing was saved. Bring the storage back, or use --partial "
+                     "to save everything else",
+                     name, why);
+    if (backup->left_out++ < BACKUP_NAMED_MAX)
+        fprintf(stderr, "fermata: %s %s, and is left out\n", name, why);
+    return OK;
+}
+
+/* A plain file; ERR_NOT_FOUND if there is none. */
+static enum err open_plain(const char *path, int *ret_fd, uint64_t *ret_size, struct fault *reterr)
+{
+    struct stat st;
+    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool there = fd >= 0 || (errno != ENOENT && errno != ELOOP && errno != ENOTDIR);
+    if (!there) return ERR_NOT_FOUND;
+    if (fd < 0 || fstat(fd, &st)) return io_fault(reterr, path, "read");
+    if (!S_ISREG(st.st_mode)) return ERR_NOT_FOUND;
+    *ret_size = (uint64_t)st.st_size;
+    *ret_fd = fd;
+    fd = -1;
+    return OK;
+}
+
+/* ERR_DAMAGED if the bytes have another hash. */
+static enum err check_hash(struct backup *backup, int fd, const unsigned char *hash)
+{
+    unsigned char found[HASH_BYTES];
+    struct crypto_hash *sum = crypto_hash_new();
+    enum err e = OK;
+    for (size_t len = BACKUP_PIECE_BYTES; !e && len == BACKUP_PIECE_BYTES;) {
+        e = read_some(fd, backup->piece, BACKUP_PIECE_BYTES, &len);
+        if (!e) crypto_hash_add(sum, (str){backup->piece, len});
+    }
+    crypto_hash_take(sum, found);
+    crypto_hash_free(sum);
+    if (e) return e;
+    return memcmp(found, hash, HASH_BYTES) == 0 ? OK : ERR_DAMAGED;
+}
+
+/* Where the file is: its own place, or that of the object which it has become. */
+static enum err open_named(struct backup *backup, const struct named_file *file, int *ret_fd,
+                           uint64_t *ret_size, struct fault *reterr)
+{
+    char path[PATH_MAX];
+    enum err e = ERR_NOT_FOUND;
+    if (file->spool.len) {
+        snprintf(path, sizeof path, "%s/" SPOOL_PREFIX "%.*s", backup->home.folder,
+                 STR_ARG(file->spool));
+        e = open_plain(path, ret_fd, ret_size, reterr);
+    }
+    if (e != ERR_NOT_FOUND || !file->path.len) return e;
+    snprintf(path, sizeof path, "%s/%.*s/%.*s", backup->blobs, STR_ARG(file->bucket),
+             STR_ARG(file->path));
+    return open_plain(path, ret_fd, ret_size, reterr);
+}
+
+static enum err put_named(void *arg, const struct named_file *file, struct fault *reterr)
+{
+    struct backup *backup = arg;
+    char name[PART_NAME_BYTES];
+    unsigned char hash[HASH_BYTES], written[HASH_BYTES];
+    int len = file->spool.len
+                  ? snprintf(name, sizeof name, SPOOL_PREFIX "%.*s", STR_ARG(file->spool))
+                  : snprintf(name, sizeof name, BLOBS_PREFIX "%.*s/%.*s", STR_ARG(file->bucket),
+                             STR_ARG(file->path));
+    bool known = file->path.len && blob_path_hash(file->path, hash);
+    if (len >= (int)sizeof name || !archive_name_valid(str_c(name)) || (file->path.len && !known))
+        return fault(reterr, ERR_DAMAGED, "the database names a file \"%s\" that cannot be one",
+                     say(str_c(name)).text);
+
+    AUTO(fd_closep) int fd = -1;
+    uint64_t size = 0;
+    enum err e = open_named(backup, file, &fd, &size, reterr);
+    if (e == ERR_NOT_FOUND) return leave_out(backup, name, "is missing", reterr);
+    if (!e && known) e = check_hash(backup, fd, hash);
+    if (e == ERR_DAMAGED) return leave_out(backup, name, "is damaged", reterr);
+    if (e) return e == ERR_IO ? io_fault(reterr, name, "read") : e;
+    e = put_file(backup, name, fd, size, reterr);
+    if (e) return e;
+    archive_hash(backup->writer, written);
+    if (known && memcmp(written, hash, HASH_BYTES) != 0)
+        return fault(reterr, ERR_DAMAGED, "%s changed while it was being saved", name);
+    backup->files++;
+    return OK;
+}
+
+static enum err create(const char *path, int flags, int *ret_fd, struct fault *reterr)
+{
+    *ret_fd = open(path, flags | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return *ret_fd < 0 ? io_fault(reterr, path, "created") : OK;
 }
 
 static enum err write_archive(struct backup *backup, struct fault *reterr)
 {
-    backup->fd = open(backup->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (backup->fd < 0) return io_fault(reterr, backup->part, "created");
-    AUTO(archive_writer_freep)
-    struct archive_writer *writer = archive_writer_new(put, backup, backup->now);
-    enum err e = put_path(writer, STORE_DATABASE_NAME, backup->copy, reterr);
+    enum err e = create(backup->part, O_WRONLY, &backup->fd, reterr);
+    if (!e) e = create(backup->lines, O_RDWR, &backup->lines_fd, reterr);
+    if (e) return e;
+    backup->piece = malloc(BACKUP_PIECE_BYTES);
+    if (!backup->piece) abort();
+    backup->writer = archive_writer_new(&sink, backup, backup->now);
+    e = put_path(backup, STORE_DATABASE_NAME, backup->copy, reterr);
+    if (!e) e = named_each(backup->copy, backup->schema, put_named, backup, reterr);
     bool own_key = backup->config->secret_file.len == 0;
     str key = arena_printf(backup->home.arena, "%s/" SECRET_KEY_NAME, backup->home.folder);
-    if (!e && own_key) e = put_path(writer, SECRET_KEY_NAME, key.p, reterr);
+    if (!e && own_key) e = put_path(backup, SECRET_KEY_NAME, key.p, reterr);
     if (e) return e;
-    e = put_manifest(writer, backup);
-    if (!e) e = archive_end(writer);
+    e = put_manifest(backup);
+    if (!e) e = put_list(backup);
     return e || fsync(backup->fd) ? io_fault(reterr, backup->part, "written") : OK;
 }
 
@@ -245,12 +357,20 @@ static enum err publish(struct backup *backup, struct fault *reterr)
     return OK;
 }
 
+static int failed(const struct fault *why)
+{
+    fprintf(stderr, "fermata: %s\n", why->text);
+    return EXIT_FAILED;
+}
+
 int backup_main(const struct config *config, struct arena *arena, const struct args *args)
 {
     AUTO(backup_done)
     struct backup backup = {.home = {.folder = config->data.p, .arena = arena},
                             .config = config,
+                            .partial = args->partial,
                             .fd = -1,
+                            .lines_fd = -1,
                             .now = clock_wall(&clock_system)};
     struct fault why = {0};
     enum err e = name_files(&backup, args->operand, &why);
@@ -260,228 +380,12 @@ int backup_main(const struct config *config, struct arena *arena, const struct a
     if (!e) e = write_archive(&backup, &why);
     if (!e) e = publish(&backup, &why);
     if (e) return failed(&why);
+    if (backup.left_out)
+        fprintf(stderr, "%llu files are missing or damaged and are not in the backup.\n",
+                (unsigned long long)backup.left_out);
     fprintf(stderr, "Saved to %s, %llu bytes.\n%s\n", backup.file, (unsigned long long)backup.bytes,
             config->secret_file.len
                 ? "The secret is in a file of its own and not in the backup: save it, too."
                 : "It holds the secret of this installation: keep it where nobody else can read.");
-    return EXIT_OK;
-}
-
-/* ---- restore ---- */
-
-/* The parts there may be, in any order, each once. */
-enum part_id { PART_DATABASE, PART_SECRET, PART_MANIFEST, PART_COUNT };
-
-static const struct {
-    const char *name;
-    bool required;
-    bool file; /* a file of the data folder */
-} part_table[PART_COUNT] = {
-    [PART_DATABASE] = {STORE_DATABASE_NAME, true, true},
-    [PART_SECRET] = {SECRET_KEY_NAME, false, true},
-    [PART_MANIFEST] = {MANIFEST_NAME, true, false},
-};
-
-#define WHILE_RESTORING ".restoring"
-
-struct restore {
-    struct arena *arena;
-    const char *archive; /* its path */
-    bool found[PART_COUNT];
-    enum part_id part; /* the one that is being read */
-    struct buf manifest;
-    int folder_fd; /* -1: only looking */
-    int fd;        /* of the part being written, -1: none */
-};
-
-static enum err part_close(struct restore *restore, struct fault *reterr)
-{
-    if (restore->fd < 0) return OK;
-    int bad = fsync(restore->fd);
-    bad |= close(restore->fd);
-    restore->fd = -1;
-    return bad ? io_fault(reterr, part_table[restore->part].name, "written") : OK;
-}
-
-static enum err part_open(struct restore *restore, struct fault *reterr)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%s" WHILE_RESTORING, part_table[restore->part].name);
-    restore->fd = openat(restore->folder_fd, name,
-                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return restore->fd < 0 ? io_fault(reterr, name, "created") : OK;
-}
-
-static enum err on_part(void *arg, str name, uint64_t size, struct fault *reterr)
-{
-    struct restore *restore = arg;
-    unsigned part = 0;
-    while (part < PART_COUNT && !str_eq(name, str_c(part_table[part].name))) part++;
-    if (part == PART_COUNT || restore->found[part])
-        return fault(reterr, ERR_BAD_REQUEST, "a backup of ours has no such part \"%s\"",
-                     say(name).text);
-    enum err e = part_close(restore, reterr);
-    if (e) return e;
-    restore->found[part] = true;
-    restore->part = (enum part_id)part;
-    if (part == PART_MANIFEST && size > BACKUP_MANIFEST_BYTES_MAX)
-        return fault(reterr, ERR_BAD_REQUEST, MANIFEST_NAME " is too long");
-    bool write = restore->folder_fd >= 0 && part_table[part].file;
-    return write ? part_open(restore, reterr) : OK;
-}
-
-static enum err on_bytes(void *arg, str bytes, struct fault *reterr)
-{
-    struct restore *restore = arg;
-    if (restore->part == PART_MANIFEST) buf_append(&restore->manifest, bytes);
-    if (restore->fd < 0 || write_all(restore->fd, bytes) == OK) return OK;
-    return io_fault(reterr, part_table[restore->part].name, "written");
-}
-
-static const struct archive_ops restore_ops = {.on_part = on_part, .on_bytes = on_bytes};
-
-static enum err feed_file(struct archive_reader *reader, int fd, const char *path,
-                          struct fault *reterr)
-{
-    AUTO(buf_done) struct buf piece;
-    buf_init(&piece, BACKUP_PIECE_BYTES);
-    char *room = buf_room(&piece, BACKUP_PIECE_BYTES);
-    enum err e = OK;
-    for (size_t len = BACKUP_PIECE_BYTES; !e && len == BACKUP_PIECE_BYTES;) {
-        if (read_some(fd, room, BACKUP_PIECE_BYTES, &len)) return io_fault(reterr, path, "read");
-        e = archive_feed(reader, (str){room, len}, reterr);
-    }
-    crypto_wipe(room, BACKUP_PIECE_BYTES);
-    return e ? e : archive_finish(reader, reterr);
-}
-
-/* The whole archive once; into the folder, if that is open. */
-static enum err read_archive(struct restore *restore, struct fault *reterr)
-{
-    AUTO(fd_closep) int fd = open(restore->archive, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return io_fault(reterr, restore->archive, "read");
-    memset(restore->found, 0, sizeof restore->found);
-    buf_clear(&restore->manifest);
-    AUTO(archive_reader_freep)
-    struct archive_reader *reader = archive_reader_new(&restore_ops, restore);
-    enum err e = feed_file(reader, fd, restore->archive, reterr);
-    enum err closed = part_close(restore, e ? NULL : reterr);
-    if (e || closed) return e ? e : closed;
-    for (size_t i = 0; i < PART_COUNT; i++)
-        if (part_table[i].required && !restore->found[i])
-            return fault(reterr, ERR_BAD_REQUEST, "the backup has no %s", part_table[i].name);
-    return OK;
-}
-
-static enum err check_manifest(const struct restore *restore, struct fault *reterr)
-{
-    struct json *manifest = NULL;
-    uint64_t format = 0;
-    int64_t schema = 0;
-    if (json_parse(restore->arena, buf_str(&restore->manifest), &manifest, NULL) ||
-        json_u64(json_get(manifest, STR("format")), &format) ||
-        json_i64(json_get(manifest, STR("schema")), &schema))
-        return fault(reterr, ERR_BAD_REQUEST, MANIFEST_NAME " of the backup says nothing we know");
-    if (format == MANIFEST_FORMAT && schema <= migrate_latest()) return OK;
-    return fault(reterr, ERR_CONFIG,
-                 "the backup was made by version %s, which is newer than this one (" FERMATA_VERSION
-                 "): restore it with that version",
-                 say(json_text(json_get(manifest, STR("version")))).text);
-}
-
-static void dir_closep(DIR **dir)
-{
-    if (*dir) closedir(*dir);
-}
-
-/* The lock file is ours, and there already. */
-static enum err check_empty(const char *folder, struct fault *reterr)
-{
-    static const char *const expected[] = {".", "..", "fermata.lock"};
-    AUTO(dir_closep) DIR *dir = opendir(folder);
-    if (!dir) return io_fault(reterr, folder, "read");
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        bool known = false;
-        for (size_t i = 0; i < COUNT(expected); i++)
-            known = known || strcmp(entry->d_name, expected[i]) == 0;
-        if (!known)
-            return fault(reterr, ERR_BUSY,
-                         "%s is not empty (it has %s): move it away, or restore into another "
-                         "folder (FERMATA_DATA)",
-                         folder, say(str_c(entry->d_name)).text);
-    }
-    return OK;
-}
-
-static void remove_parts(const struct restore *restore)
-{
-    static const char *const endings[] = {WHILE_RESTORING, "", "-wal", "-shm"};
-    char name[64];
-    for (size_t i = 0; i < PART_COUNT * COUNT(endings); i++) {
-        snprintf(name, sizeof name, "%s%s", part_table[i / COUNT(endings)].name,
-                 endings[i % COUNT(endings)]);
-        unlinkat(restore->folder_fd, name, 0);
-    }
-}
-
-/* Every part under its own name, and the names on disk. */
-static enum err rename_parts(const struct restore *restore, struct fault *reterr)
-{
-    for (size_t i = 0; i < PART_COUNT; i++) {
-        char name[64];
-        if (!part_table[i].file || !restore->found[i]) continue;
-        snprintf(name, sizeof name, "%s" WHILE_RESTORING, part_table[i].name);
-        if (renameat(restore->folder_fd, name, restore->folder_fd, part_table[i].name))
-            return io_fault(reterr, name, "renamed");
-    }
-    return fsync(restore->folder_fd) ? io_fault(reterr, "the data folder", "synced") : OK;
-}
-
-/* It opens, and is brought up to date if it is older than we are. */
-static enum err check_opens(const char *folder, struct fault *reterr)
-{
-    struct store *store = NULL;
-    enum err e = store_open(folder, NULL, &store, reterr);
-    store_close(store);
-    return e;
-}
-
-static enum err restore_into(struct restore *restore, const char *folder, struct fault *reterr)
-{
-    enum err e = check_empty(folder, reterr);
-    if (!e) e = private_folder_open(folder, &restore->folder_fd, reterr);
-    if (e) return e;
-    e = read_archive(restore, reterr);
-    if (!e) e = check_manifest(restore, reterr);
-    if (!e) e = rename_parts(restore, reterr);
-    if (!e) e = check_opens(folder, reterr);
-    if (e) remove_parts(restore);
-    return e;
-}
-
-static void restore_done(struct restore *restore)
-{
-    buf_done(&restore->manifest);
-    fd_closep(&restore->folder_fd);
-    fd_closep(&restore->fd);
-}
-
-int restore_main(const struct config *config, struct arena *arena, const struct args *args)
-{
-    AUTO(lock_freep) struct lock *lock = NULL;
-    AUTO(restore_done)
-    struct restore restore = {
-        .arena = arena, .archive = args->operand.p, .folder_fd = -1, .fd = -1};
-    buf_init(&restore.manifest, BACKUP_MANIFEST_BYTES_MAX);
-    struct fault why = {0};
-    enum err e = read_archive(&restore, &why);
-    if (!e) e = check_manifest(&restore, &why);
-    if (!e) e = lock_take(config->data.p, &lock, &why);
-    if (!e) e = restore_into(&restore, config->data.p, &why);
-    if (e) return failed(&why);
-    fprintf(stderr, "Restored into %s.\n", config->data.p);
-    if (!restore.found[PART_SECRET])
-        fprintf(stderr, "The backup holds no secret: give the server the file it had "
-                        "(FERMATA_SECRET_FILE) before it starts.\n");
     return EXIT_OK;
 }

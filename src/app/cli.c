@@ -58,6 +58,11 @@ static const struct flag key_add_flags[] = {
      .help = {"a note to tell keys apart", "用来区分密钥的备注"}},
 };
 
+static const struct flag backup_flags[] = {
+    {"partial", FLAG_SWITCH, NULL, ARG(partial),
+     .help = {"leave out objects that are missing or damaged", "略过缺失或损坏的对象"}},
+};
+
 static const struct flag check_flags[] = {
     {"audit", FLAG_SWITCH, NULL, ARG(audit),
      .help = {"verify the audit trail instead, also while it is served", "改为核验审计记录，服务运行时也可以"}},
@@ -77,8 +82,8 @@ static const struct command commands[] = {
      {"list the API keys without their secrets", "列出 API 密钥，不显示密文"}},
     {"key revoke", "ID", NULL, 0, key_revoke_main, true,
      {"make an API key invalid", "吊销一个 API 密钥"}},
-    {"backup", "FILE", NULL, 0, backup_main, true,
-     {"save everything of the data folder, also while it is served", "备份整个数据目录，服务运行时也可以"}},
+    {"backup", "FILE", FLAGS(backup_flags), backup_main, true,
+     {"save everything, files and secret too; also while it is served", "备份全部数据，包括文件和密钥；服务运行时也可以"}},
     {"restore", "FILE", NULL, 0, restore_main, true,
      {"make an empty data folder into what a backup holds", "把备份恢复到一个空的数据目录"}},
     {"check", NULL, FLAGS(check_flags), check_main, true,

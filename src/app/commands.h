@@ -19,6 +19,7 @@ struct args {
     str user;          /* key add --user */
     struct strs roles; /* key add --role, of user, approver, operator; may be empty */
     str name;          /* key add --name */
+    bool partial;      /* backup --partial */
     bool audit;        /* check --audit */
     bool markdown;     /* help --markdown */
 };

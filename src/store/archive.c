@@ -4,7 +4,7 @@
  * multiple of 512; two blocks of zeros are the end, and nothing follows.
  *
  *     offset  bytes  field      here
- *          0    100  name       NUL-terminated
+ *          0    100  name       NUL-terminated; its last word, if all of it is longer than 99
  *        100      8  mode       0000600
  *        108   2*8   uid, gid   0000000
  *        124     12  size       11 octal digits, NUL; from 8 GiB on 0x80 and the number, big end
@@ -14,10 +14,12 @@
  *                               here
  *        156      1  type       '0': a file
  *        257      8  magic      "ustar", NUL, "00"
+ *        345    155  prefix     NUL-terminated: then the words before that, without the last '/'
  *
  * The reader makes the header anew from what it read (name, size, time) and compares all 512 bytes,
  * so there is one way to write each header. It also makes the list of hashes anew and compares it
- * with the one in the archive.
+ * with the one in the archive: by its length and hash, because the list may be long. What it keeps
+ * are the lines of the parts outside of folders, so as to name the one that is damaged.
  *
  *     HEAD ──▶ DATA ──▶ PAD ──▶ HEAD ...           a part
  *     HEAD ──▶ END ──▶ OVER                        two blocks of zeros, after the list
@@ -43,9 +45,13 @@ enum {
     SUM_AT = 148,
     TYPE_AT = 156,
     MAGIC_AT = 257,
+    PREFIX_AT = 345,
     NUMBER_BYTES = 12, /* of size and mtime */
     OCTAL_DIGITS = 11,
-    SUMS_BYTES_MAX = ARCHIVE_PARTS_MAX * (HASH_HEX_BYTES + ARCHIVE_NAME_BYTES_MAX + 3),
+    PATH_BYTES_MAX = ARCHIVE_FOLDER_BYTES_MAX + 1 + ARCHIVE_NAME_BYTES_MAX,
+    LINE_NAME_AT = HASH_HEX_BYTES - 1 + 2, /* digits and two blanks */
+    LINE_BYTES_MAX = LINE_NAME_AT + PATH_BYTES_MAX + 1,
+    KEPT_BYTES_MAX = ARCHIVE_KEPT_LINES_MAX * LINE_BYTES_MAX,
 };
 
 #define OCTAL_MAX      ((uint64_t)1 << 33)
@@ -53,22 +59,41 @@ enum {
 
 static const char zeros[BLOCK];
 
+static bool word_valid(str word)
+{
+    for (size_t i = 0; i < word.len; i++) {
+        char c = word.p[i], lower = char_lower(c);
+        bool letter = (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9');
+        bool mark = c == '.' || c == '-' || c == '_';
+        if (!letter && (i == 0 || !mark)) return false;
+    }
+    return word.len > 0;
+}
+
+/* Where the last word begins. */
+static size_t last_word(str name)
+{
+    size_t at = name.len;
+    while (at && name.p[at - 1] != '/') at--;
+    return at;
+}
+
 bool archive_name_valid(str name)
 {
-    if (name.len == 0 || name.len > ARCHIVE_NAME_BYTES_MAX) return false;
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.p[i], lower = char_lower(c);
-        bool letter = lower >= 'a' && lower <= 'z';
-        bool other = (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
-        if (!letter && (i == 0 || !other)) return false;
-    }
+    if (!name.len) return false;
+    size_t last = last_word(name);
+    if (name.len > ARCHIVE_NAME_BYTES_MAX && (last == 0 || last - 1 > ARCHIVE_FOLDER_BYTES_MAX ||
+                                              name.len - last > ARCHIVE_NAME_BYTES_MAX))
+        return false;
+    while (name.p)
+        if (!word_valid(str_split(&name, '/'))) return false;
     return true;
 }
 
 /* ---- headers ---- */
 
 struct part {
-    char name[ARCHIVE_NAME_BYTES_MAX + 1];
+    char name[PATH_BYTES_MAX + 1];
     uint64_t size;
     uint64_t time; /* seconds since 1970 */
 };
@@ -96,7 +121,10 @@ static uint64_t number_get(const char *in)
 static void header_put(char out[static BLOCK], const struct part *part)
 {
     memset(out, 0, BLOCK);
-    memcpy(out + NAME_AT, part->name, strlen(part->name));
+    str name = str_c(part->name);
+    size_t last = name.len > ARCHIVE_NAME_BYTES_MAX ? last_word(name) : 0;
+    if (last) memcpy(out + PREFIX_AT, name.p, last - 1);
+    memcpy(out + NAME_AT, name.p + last, name.len - last);
     memcpy(out + MODE_AT, "0000600", 8);
     memcpy(out + UID_AT, "0000000", 8);
     memcpy(out + GID_AT, "0000000", 8);
@@ -116,10 +144,12 @@ static void header_put(char out[static BLOCK], const struct part *part)
 static enum err header_get(const char in[static BLOCK], struct part *ret_part, struct fault *reterr)
 {
     struct part part = {.size = number_get(in + SIZE_AT), .time = number_get(in + TIME_AT)};
-    str name = {in + NAME_AT, strnlen(in + NAME_AT, ARCHIVE_NAME_BYTES_MAX + 1)};
-    if (!archive_name_valid(name))
+    size_t folder = strnlen(in + PREFIX_AT, ARCHIVE_FOLDER_BYTES_MAX);
+    size_t word = strnlen(in + NAME_AT, ARCHIVE_NAME_BYTES_MAX);
+    snprintf(part.name, sizeof part.name, "%.*s%s%.*s", (int)folder, in + PREFIX_AT,
+             folder ? "/" : "", (int)word, in + NAME_AT);
+    if (!archive_name_valid(str_c(part.name)))
         return fault(reterr, ERR_BAD_REQUEST, "this is no backup, or it is damaged");
-    memcpy(part.name, name.p, name.len);
     char again[BLOCK];
     header_put(again, &part);
     if (memcmp(in, again, BLOCK) != 0 || part.size > PART_BYTES_MAX || part.time >= OCTAL_MAX)
@@ -137,8 +167,11 @@ static size_t padding(uint64_t size)
 
 /* What writer and reader have in common: the part at work, and the list as it grows. */
 struct tally {
-    struct crypto_hash *hash;
-    struct buf sums;
+    struct crypto_hash *hash;       /* of the part */
+    struct crypto_hash *list;       /* of the lines */
+    uint64_t list_bytes;            /* of the lines */
+    unsigned char done[HASH_BYTES]; /* of the last part that is complete */
+    char line[LINE_BYTES_MAX + 1];  /* of it */
     struct part part;
     uint64_t left; /* bytes of the part that are still to come */
     size_t parts;
@@ -147,46 +180,58 @@ struct tally {
 static void tally_init(struct tally *tally)
 {
     tally->hash = crypto_hash_new();
-    buf_init(&tally->sums, SUMS_BYTES_MAX);
+    tally->list = crypto_hash_new();
 }
 
 static void tally_done(struct tally *tally)
 {
     crypto_hash_free(tally->hash);
-    buf_done(&tally->sums);
+    crypto_hash_free(tally->list);
 }
 
-static bool is_sums(const struct part *part)
+static bool is_list(const struct part *part)
 {
     return strcmp(part->name, ARCHIVE_SUMS_NAME) == 0;
 }
 
 /* The part is complete: its line. */
-static void tally_line(struct tally *tally)
+static str tally_line(struct tally *tally)
 {
-    unsigned char hash[HASH_BYTES];
     char hex[HASH_HEX_BYTES];
-    crypto_hash_take(tally->hash, hash);
-    crypto_hex((str){(const char *)hash, sizeof hash}, hex);
-    buf_printf(&tally->sums, "%s  %s\n", hex, tally->part.name);
+    crypto_hash_take(tally->hash, tally->done);
+    crypto_hex((str){(const char *)tally->done, HASH_BYTES}, hex);
+    int len = snprintf(tally->line, sizeof tally->line, "%s  %s\n", hex, tally->part.name);
+    str line = {tally->line, (size_t)len};
+    tally->list_bytes += line.len;
+    crypto_hash_add(tally->list, line);
+    return line;
+}
+
+/* The list itself is complete: is it the one that the parts make? */
+static bool tally_agrees(struct tally *tally)
+{
+    unsigned char wanted[HASH_BYTES];
+    crypto_hash_take(tally->hash, tally->done);
+    crypto_hash_take(tally->list, wanted);
+    return memcmp(tally->done, wanted, HASH_BYTES) == 0;
 }
 
 /* ---- writing ---- */
 
 struct archive_writer {
-    enum err (*write)(void *arg, str bytes);
+    const struct archive_sink *sink;
     void *arg;
     uint64_t time;
     enum err failed;
+    bool listed;
     struct tally tally;
 };
 
-struct archive_writer *archive_writer_new(enum err (*write)(void *arg, str bytes), void *arg,
-                                          msec time)
+struct archive_writer *archive_writer_new(const struct archive_sink *sink, void *arg, msec time)
 {
     struct archive_writer *writer = calloc(1, sizeof *writer);
     if (!writer) abort();
-    writer->write = write;
+    writer->sink = sink;
     writer->arg = arg;
     writer->time = time > 0 ? (uint64_t)time / 1000 : 0;
     tally_init(&writer->tally);
@@ -207,46 +252,69 @@ void archive_writer_freep(struct archive_writer **writer)
 
 static enum err put(struct archive_writer *writer, const char *bytes, size_t len)
 {
-    if (!writer->failed && len) writer->failed = writer->write(writer->arg, (str){bytes, len});
+    if (!writer->failed && len)
+        writer->failed = writer->sink->write(writer->arg, (str){bytes, len});
     return writer->failed;
 }
 
-enum err archive_part(struct archive_writer *writer, str name, uint64_t size)
+static enum err writer_part_end(struct archive_writer *writer)
 {
     struct tally *tally = &writer->tally;
-    assert(tally->left == 0 && archive_name_valid(name) && size <= PART_BYTES_MAX);
-    tally->parts++;
-    assert(tally->parts <= ARCHIVE_PARTS_MAX);
+    if (is_list(&tally->part)) {
+        assert(tally_agrees(tally)); /* else it is not what archive_sink.line was given */
+        writer->listed = true;
+    } else {
+        str line = tally_line(tally);
+        if (!writer->failed) writer->failed = writer->sink->line(writer->arg, line);
+    }
+    return put(writer, zeros, padding(tally->part.size));
+}
+
+static enum err writer_part_begin(struct archive_writer *writer, str name, uint64_t size)
+{
+    struct tally *tally = &writer->tally;
+    assert(tally->left == 0 && !writer->listed && size <= PART_BYTES_MAX);
     tally->part = (struct part){.size = size, .time = writer->time};
     memcpy(tally->part.name, name.p, name.len);
     tally->left = size;
     char header[BLOCK];
     header_put(header, &tally->part);
     enum err e = put(writer, header, BLOCK);
-    if (!size && !e) tally_line(tally);
-    return e;
+    return size || e ? e : writer_part_end(writer);
+}
+
+enum err archive_part(struct archive_writer *writer, str name, uint64_t size)
+{
+    assert(archive_name_valid(name) && !str_eq(name, STR(ARCHIVE_SUMS_NAME)));
+    if (++writer->tally.parts >= ARCHIVE_PARTS_MAX) writer->failed = ERR_TOO_LARGE;
+    return writer->failed ? writer->failed : writer_part_begin(writer, name, size);
 }
 
 enum err archive_bytes(struct archive_writer *writer, str bytes)
 {
     struct tally *tally = &writer->tally;
+    if (bytes.len == 0 || writer->failed) return writer->failed;
     assert(bytes.len <= tally->left);
-    if (bytes.len == 0) return writer->failed;
     tally->left -= bytes.len;
     crypto_hash_add(tally->hash, bytes);
     enum err e = put(writer, bytes.p, bytes.len);
-    if (tally->left || e) return e;
-    tally_line(tally);
-    return put(writer, zeros, padding(tally->part.size));
+    return tally->left || e ? e : writer_part_end(writer);
+}
+
+void archive_hash(const struct archive_writer *writer, unsigned char ret_hash[static HASH_BYTES])
+{
+    memcpy(ret_hash, writer->tally.done, HASH_BYTES);
+}
+
+enum err archive_list(struct archive_writer *writer)
+{
+    return writer_part_begin(writer, STR(ARCHIVE_SUMS_NAME), writer->tally.list_bytes);
 }
 
 enum err archive_end(struct archive_writer *writer)
 {
-    AUTO(buf_done) struct buf sums = writer->tally.sums;
-    buf_init(&writer->tally.sums, SUMS_BYTES_MAX);
-    enum err e = archive_part(writer, STR(ARCHIVE_SUMS_NAME), sums.len);
-    if (!e) e = archive_bytes(writer, buf_str(&sums));
-    if (!e) e = put(writer, zeros, BLOCK);
+    assert(writer->listed || writer->failed);
+    enum err e = put(writer, zeros, BLOCK);
     return e ? e : put(writer, zeros, BLOCK);
 }
 
@@ -262,9 +330,11 @@ struct archive_reader {
     uint64_t time; /* of every part */
     bool listed;   /* the list of hashes has come, and is right */
     char block[BLOCK];
-    size_t held; /* bytes of it */
-    size_t pad;  /* zeros still to come */
-    struct buf list;
+    size_t held;               /* bytes of it */
+    size_t pad;                /* zeros still to come */
+    struct buf kept;           /* lines of the parts outside of folders */
+    char line[LINE_BYTES_MAX]; /* of the list, as it comes */
+    size_t line_len;
     struct tally tally;
 };
 
@@ -274,7 +344,7 @@ struct archive_reader *archive_reader_new(const struct archive_ops *ops, void *a
     if (!reader) abort();
     reader->ops = ops;
     reader->arg = arg;
-    buf_init(&reader->list, SUMS_BYTES_MAX);
+    buf_init(&reader->kept, KEPT_BYTES_MAX);
     tally_init(&reader->tally);
     return reader;
 }
@@ -283,7 +353,7 @@ void archive_reader_free(struct archive_reader *reader)
 {
     if (!reader) return;
     tally_done(&reader->tally);
-    buf_done(&reader->list);
+    buf_done(&reader->kept);
     free(reader);
 }
 
@@ -292,19 +362,50 @@ void archive_reader_freep(struct archive_reader **reader)
     archive_reader_free(*reader);
 }
 
+/* Does a line of the list say another hash than a part that has come? */
+static bool line_differs(const struct archive_reader *reader, str line)
+{
+    str kept = buf_str(&reader->kept);
+    while (kept.len) {
+        str other = {kept.p, (size_t)str_find_char(kept, '\n') + 1};
+        kept = str_drop(kept, other.len);
+        if (line.len > LINE_NAME_AT &&
+            str_eq(str_drop(line, LINE_NAME_AT), str_drop(other, LINE_NAME_AT)))
+            return !str_eq(line, other);
+    }
+    return false;
+}
+
+/* Bytes of the list. Only what can be told apart early is looked at here. */
+static enum err take_list(struct archive_reader *reader, str piece, struct fault *reterr)
+{
+    for (size_t i = 0; i < piece.len; i++) {
+        if (reader->line_len < LINE_BYTES_MAX) reader->line[reader->line_len++] = piece.p[i];
+        if (piece.p[i] != '\n') continue;
+        str line = {reader->line, reader->line_len};
+        reader->line_len = 0;
+        if (line_differs(reader, line))
+            return fault(reterr, ERR_BAD_REQUEST,
+                         "the backup is damaged: the hash of %.*s is wrong",
+                         (int)(line.len - LINE_NAME_AT - 1), line.p + LINE_NAME_AT);
+    }
+    return OK;
+}
+
 static enum err part_end(struct archive_reader *reader, struct fault *reterr)
 {
     struct tally *tally = &reader->tally;
     reader->pad = padding(tally->part.size);
     reader->state = IN_PAD;
-    if (!is_sums(&tally->part)) {
-        tally_line(tally);
-        return OK;
+    if (is_list(&tally->part)) {
+        reader->listed = tally_agrees(tally);
+        return reader->listed
+                   ? OK
+                   : fault(reterr, ERR_BAD_REQUEST, "the backup is damaged: a hash does not match");
     }
-    if (!str_eq(buf_str(&reader->list), buf_str(&tally->sums)))
-        return fault(reterr, ERR_BAD_REQUEST, "the backup is damaged: a hash does not match");
-    reader->listed = true;
-    return OK;
+    str line = tally_line(tally);
+    if (str_find_char(str_c(tally->part.name), '/') < 0) buf_append(&reader->kept, line);
+    return reader->ops->on_end ? reader->ops->on_end(reader->arg, tally->done, reterr) : OK;
 }
 
 static enum err part_begin(struct archive_reader *reader, struct fault *reterr)
@@ -322,9 +423,10 @@ static enum err part_begin(struct archive_reader *reader, struct fault *reterr)
                      ARCHIVE_PARTS_MAX);
     tally->left = tally->part.size;
     reader->state = IN_DATA;
-    if (is_sums(&tally->part)) {
-        if (tally->left > SUMS_BYTES_MAX)
-            return fault(reterr, ERR_BAD_REQUEST, "the backup is damaged: the list is too long");
+    if (is_list(&tally->part)) {
+        if (tally->left != tally->list_bytes)
+            return fault(reterr, ERR_BAD_REQUEST,
+                         "the backup is damaged: the list does not fit the parts");
     } else {
         e = reader->ops->on_part(reader->arg, str_c(tally->part.name), tally->left, reterr);
     }
@@ -358,13 +460,9 @@ static enum err take_data(struct archive_reader *reader, str *bytes, struct faul
     str piece = {bytes->p, bytes->len < tally->left ? bytes->len : (size_t)tally->left};
     *bytes = str_drop(*bytes, piece.len);
     tally->left -= piece.len;
-    enum err e = OK;
-    if (is_sums(&tally->part)) {
-        buf_append(&reader->list, piece);
-    } else {
-        crypto_hash_add(tally->hash, piece);
-        e = reader->ops->on_bytes(reader->arg, piece, reterr);
-    }
+    crypto_hash_add(tally->hash, piece);
+    enum err e = is_list(&tally->part) ? take_list(reader, piece, reterr)
+                                       : reader->ops->on_bytes(reader->arg, piece, reterr);
     return e || tally->left ? e : part_end(reader, reterr);
 }
 

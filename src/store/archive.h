@@ -7,26 +7,36 @@
  *
  * SHA256SUMS has a line for each part before it, as sha256sum writes and checks them. Writing is
  * canonical: for given parts there is one archive. Reading takes nothing else, so a changed,
- * missing or added byte anywhere is refused.
+ * missing or added byte anywhere is refused. Neither holds more than a part's head in memory,
+ * however many parts there are.
  */
 #ifndef STORE_ARCHIVE_H
 #define STORE_ARCHIVE_H
 
+#include "base/crypto.h"
+#include "base/err.h"
 #include "base/str.h"
 
 #define ARCHIVE_SUMS_NAME "SHA256SUMS"
 
-/* Is this a name that a part may have: 1 to ARCHIVE_NAME_BYTES_MAX letters, digits, '.', '-' or
- * '_', the first a letter? So it never leads out of a folder. */
+/* Is this a name that a part may have? Words joined by '/', each of letters, digits, '.', '-' and
+ * '_' and not beginning with a mark, so it never leads out of a folder. At most
+ * ARCHIVE_NAME_BYTES_MAX altogether, or for the last word and ARCHIVE_FOLDER_BYTES_MAX for those
+ * before it. */
 bool archive_name_valid(str name);
 
 /* ---- writing ---- */
 
 struct archive_writer;
 
-/* Errors of `write` end the writing and are returned. `time` is noted for every part. */
-struct archive_writer *archive_writer_new(enum err (*write)(void *arg, str bytes), void *arg,
-                                          msec time);
+/* Where it goes. Errors end the writing and are returned. */
+struct archive_sink {
+    enum err (*write)(void *arg, str bytes);
+    enum err (*line)(void *arg, str line); /* of the list: to be given back by archive_list */
+};
+
+/* `time` is noted for every part. */
+struct archive_writer *archive_writer_new(const struct archive_sink *sink, void *arg, msec time);
 void archive_writer_free(struct archive_writer *writer); /* NULL is fine */
 void archive_writer_freep(struct archive_writer **writer);
 
@@ -34,7 +44,12 @@ void archive_writer_freep(struct archive_writer **writer);
 enum err archive_part(struct archive_writer *writer, str name, uint64_t size) MUST_USE;
 enum err archive_bytes(struct archive_writer *writer, str bytes) MUST_USE;
 
-/* The list of hashes and the end. */
+/* SHA-256 of the last part that is complete. */
+void archive_hash(const struct archive_writer *writer, unsigned char ret_hash[static HASH_BYTES]);
+
+/* The list of hashes, as a part: exactly the lines that were handed out follow with archive_bytes.
+ * Then the end. */
+enum err archive_list(struct archive_writer *writer) MUST_USE;
 enum err archive_end(struct archive_writer *writer) MUST_USE;
 
 /* ---- reading ---- */
@@ -43,6 +58,9 @@ struct archive_ops {
     /* A part begins; its bytes follow in pieces. An error ends the reading and is returned. */
     enum err (*on_part)(void *arg, str name, uint64_t size, struct fault *reterr);
     enum err (*on_bytes)(void *arg, str bytes, struct fault *reterr);
+    /* It is complete, and this is its SHA-256. NULL is fine. */
+    enum err (*on_end)(void *arg, const unsigned char hash[static HASH_BYTES],
+                       struct fault *reterr);
 };
 
 struct archive_reader;

@@ -150,7 +150,7 @@ test('the archive is a private tar file that common tools can check', async (t) 
   assert.equal(tar.stdout, 'fermata.db\nsecret.key\nmanifest.json\nSHA256SUMS\n');
   await promisify(execFile)('sha256sum', ['-c', '--strict', 'SHA256SUMS'], { cwd: join(out, 'x') });
   const manifest = JSON.parse(await readFile(join(out, 'x', 'manifest.json'), 'utf8'));
-  assert.deepEqual(Object.keys(manifest), ['format', 'version', 'schema', 'createdAt']);
+  assert.deepEqual(Object.keys(manifest), ['format', 'version', 'schema', 'createdAt', 'files', 'leftOut']);
   assert.deepEqual(await readFile(join(out, 'x', 'secret.key')), await readFile(join(home.data, 'secret.key')));
 
   await restored(join(out, 'a.tar'), join(out, 'data'));

@@ -121,8 +121,7 @@ describe('the corpus', () => {
 });
 
 describe('the command', () => {
-  const some = cases.filter((_, i) => i % 9 === 0);
-  for (const { file, hintsText, schemaText, error, locale } of some) {
+  for (const { file, hintsText, schemaText, error, locale } of cases) {
     test(`gives the same for ${file}`, async () => {
       const { code, stdout, stderr } = await command(hintsText, locale === 'zh-CN' ? 'zh_CN.UTF-8' : 'C.UTF-8');
       assert.equal(stdout, schemaText ?? '');

@@ -135,7 +135,8 @@ describe('the data folder', () => {
     for (const name of ['fermata.db', 'fermata.lock', 'fermata.sock', 'secret.key']) {
       assert.ok(names.includes(name), name);
     }
-    for (const name of names) assert.equal(await modeOf(join(data, name)), name === 'spool' ? '700' : '600', name);
+    const folders = ['blobs', 'spool'];
+    for (const name of names) assert.equal(await modeOf(join(data, name)), folders.includes(name) ? '700' : '600', name);
   });
 
   test('is refused when others can look into it, and the command that closes it is told', async (t) => {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Databases of former releases open, whole: tests/golden/schema-N.db.gz is a database that was killed with a run
-// under way, schema-N.json what its threads say. UPDATE=1 writes the latter for a new one.
+// under way, schema-N.json what its threads say. tests/golden/make.mjs makes the one, UPDATE=1 writes the other, both
+// with the program of that release.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -11,12 +12,15 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 
+import { inbox, until } from './asking.mjs';
 import { bearer, run } from './home.mjs';
+import { settle } from './people.mjs';
 import { startServer } from './server.mjs';
 import { accepted, endOf, factsOf, get, history, openEvents, runOf, user } from './talk.mjs';
 
 const GOLDEN = new URL('../golden/', import.meta.url);
 const LOCAL = 'a-key-for-the-golden-test'; // acts as local
+const SECRET = 'golden-databases-share-this-secret-which-is-none'; // seals and bindings were made with it
 const OPEN = 'open'; // ann's thread whose run was under way
 
 const sqlite = (data, sql) => execFileSync('sqlite3', [join(data, 'fermata.db'), sql], { encoding: 'utf8' });
@@ -24,27 +28,38 @@ const sqlite = (data, sql) => execFileSync('sqlite3', [join(data, 'fermata.db'),
 async function folder(t, name) {
   const data = await mkdtemp(join(tmpdir(), 'fermata-golden-'));
   t.after(() => rm(data, { recursive: true, force: true }));
+  await writeFile(join(data, 'secret'), SECRET, { mode: 0o600 });
   await writeFile(join(data, 'fermata.db'), gunzipSync(await readFile(new URL(`${name}.db.gz`, GOLDEN))), { mode: 0o600 });
   return data;
+}
+
+// One command on it, which must succeed: what it says.
+async function command(data, ...args) {
+  const { code, stdout, stderr } = await run([...args, '--data', data], { env: { FERMATA_SECRET_FILE: join(data, 'secret') } });
+  assert.equal(code, 0, stderr);
+  return stdout;
 }
 
 async function open(t, name) {
   const data = await folder(t, name);
   await writeFile(join(data, 'script.jsonl'), '{"turns":[{"text":"Here I am again."}]}\n');
-  const { code, stdout, stderr } = await run(['key', 'add', '--user', 'ann', '--data', data]);
-  assert.equal(code, 0, stderr);
+  const key = (await command(data, 'key', 'add', '--user', 'ann')).trim();
   const server = await startServer({
-    data, env: { FERMATA_MODEL_PROVIDER: 'scripted', FERMATA_SCRIPT: join(data, 'script.jsonl'), FERMATA_API_KEY: LOCAL },
+    data,
+    env: {
+      FERMATA_MODEL_PROVIDER: 'scripted', FERMATA_SCRIPT: join(data, 'script.jsonl'), FERMATA_API_KEY: LOCAL,
+      FERMATA_SECRET_FILE: join(data, 'secret'),
+    },
   });
   t.after(() => server.stop({ keep: true }));
-  return { server, keys: { local: bearer(LOCAL), ann: bearer(stdout.trim()) } };
+  return { server, keys: { local: bearer(LOCAL), ann: bearer(key) } };
 }
 
 // Everything that a user can read of the settled threads.
 async function contents(t, server, keys) {
   const all = {};
   for (const [owner, headers] of Object.entries(keys)) {
-    const { threads } = (await get(server, '/threads', headers)).json();
+    const { threads } = (await get(server, '/threads?limit=200', headers)).json();
     for (const thread of threads.filter(({ threadId }) => threadId !== OPEN)) {
       const events = await openEvents(t, server, thread.threadId, { query: '?after=0', headers });
       const seen = [];
@@ -79,6 +94,18 @@ describe('a database of a former release', () => {
       const next = await accepted(server, { threadId: 'plain', runId: 'new', messages: [user('still there?')] }, keys.local);
       assert.equal(next.created, false);
     });
+
+    test(`${name}: is saved as it is, and brought up to date when it is restored`, async (t) => {
+      const data = await folder(t, name), into = join(data, 'restored');
+      const version = (at) => sqlite(at, 'PRAGMA user_version');
+      const before = version(data);
+      await command(data, 'backup', join(data, 'a.tar'));
+      assert.equal(version(data), before);
+      const { code, stderr } = await run(['restore', join(data, 'a.tar'), '--data', into]);
+      assert.equal(code, 0, stderr);
+      assert.ok(Number(version(into)) > Number(before));
+      assert.equal(sqlite(into, 'SELECT count(*) FROM messages'), sqlite(data, 'SELECT count(*) FROM messages'));
+    });
   }
 });
 
@@ -87,12 +114,46 @@ test('schema-2: what runs were given is still theirs', async (t) => {
   const data = await folder(t, 'schema-2');
   const before = sqlite(data, "SELECT id, input, length(CAST(input AS BLOB)) FROM runs WHERE input <> '{}' ORDER BY id");
   assert.match(before, /Asia\/Shanghai/);
-  const { code, stderr } = await run(['key', 'list', '--data', data]);
-  assert.equal(code, 0, stderr);
+  await command(data, 'key', 'list');
   const after = sqlite(data, 'SELECT id, input, input_bytes FROM runs JOIN run_inputs ON run = id ORDER BY id');
   assert.equal(after, before);
   assert.equal(sqlite(data, 'SELECT count(*) FROM runs WHERE input_bytes > 0'), `${before.trim().split('\n').length}\n`);
   assert.equal(sqlite(data, 'PRAGMA integrity_check; PRAGMA foreign_key_check'), 'ok\n');
+});
+
+// Schema 5 gave messages and interactions their cards, and results their objects.
+describe('schema-4', () => {
+  test('every row is there after the migration, and the trail is sealed as it was', async (t) => {
+    const data = await folder(t, 'schema-4');
+    const tables = sqlite(data, "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY name").trim().split('\n');
+    const counts = () => sqlite(data, tables.map((table) => `SELECT '${table}', count(*) FROM ${table};`).join(' '));
+    const before = counts();
+    for (const table of ['outbox', 'queued_ids', 'snapshots', 'calendar_shares']) assert.match(before, new RegExp(`^${table}\\|[1-9]`, 'm'));
+    await command(data, 'key', 'list');
+    assert.equal(counts(), before);
+    assert.equal(sqlite(data, 'PRAGMA integrity_check; PRAGMA foreign_key_check'), 'ok\n');
+    await command(data, 'check', '--audit');
+  });
+
+  test('what was open is still open, and is settled with the binding it had', async (t) => {
+    const { server, keys } = await open(t, 'schema-4');
+    const { interactions } = await inbox(server, '?limit=200', keys.local);
+    assert.equal(interactions.length, 5, 'with the one that ann asks an approver for');
+    const byThread = Object.fromEntries(interactions.filter(({ threadId }) => threadId).map((one) => [one.threadId, one]));
+    assert.deepEqual(Object.keys(byThread).sort(), ['asking', 'confirming', 'planning', 'wondering']);
+    assert.equal(byThread.asking.expiresAt, '2199-01-31T09:30:00.000Z');
+    const { interactionId, binding } = byThread.confirming;
+    await settle(server, interactionId, { decision: 'approve', binding }, keys.local);
+    await settle(server, byThread.asking.interactionId, { choices: ['c1'] }, keys.local);
+    await settle(server, byThread.planning.interactionId, { decision: 'reject' }, keys.local);
+    await settle(server, byThread.wondering.interactionId, { decision: 'happened' }, keys.local);
+    for (const threadId of ['asking', 'confirming', 'planning', 'wondering']) await until(server, threadId, 'completed', keys.local);
+    const calendar = await get(server, '/calendar.ics', keys.local);
+    assert.equal(calendar.text.match(/BEGIN:VEVENT/g).length, 5, 'four from before, and the one approved now');
+    const { grants } = (await get(server, '/grants', keys.local)).json();
+    assert.deepEqual(grants.map(({ toolName }) => toolName).sort(), ['calendar_write', 'order']);
+    assert.equal((await inbox(server, '', keys.ann)).interactions.length, 1);
+  });
 });
 
 test('a cursor before the oldest fact that is kept is told so, and the stream goes on', async (t) => {

@@ -90,6 +90,51 @@ const struct graph_tool tool_submit_plan = {
                   "\"required\":[\"steps\"],\"additionalProperties\":false}"),
 };
 
+/* Deeper parts are said in words: what is wrong with a card is told by the compiler, with its path. */
+const struct graph_tool tool_show_card = {
+    .name = {"show_card", 9},
+    .description =
+        {
+            STR("Show the person a card together with this message: figures, a list, a status, or "
+                "buttons. The card is described by hints, not by markup. Use it where a card says "
+                "more than a sentence; one card for a message. It needs no answer, and you need "
+                "not "
+                "call anything after it."),
+            STR("随本条消息向用户展示一张卡片：数据、列表、状态或按钮。用提示字段描述卡片，不要"
+                "写标记语言。当卡片比一句话更清楚时使用，每条消息最多一张。它不需要回答，之后也"
+                "不必再调用别的工具。"),
+        },
+    .schema = STR(
+        "{\"type\":\"object\",\"properties\":{"
+        "\"version\":{\"type\":\"string\",\"enum\":[\"2.1\"]},"
+        "\"intent\":{\"type\":\"string\",\"enum\":[\"message\",\"data\",\"list\",\"status\","
+        "\"form\","
+        "\"mixed\"]},"
+        "\"status\":{\"type\":\"string\",\"enum\":[\"info\",\"success\",\"warning\",\"error\","
+        "\"pending\"]},"
+        "\"title\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"},"
+        "\"body\":{\"type\":\"string\"},"
+        "\"bodyFormat\":{\"type\":\"string\",\"enum\":[\"plain\",\"markdown\"]},"
+        "\"items\":{\"type\":\"array\",\"description\":\"[{key, label?, value, copyable?}]\","
+        "\"items\":{\"type\":\"object\"}},"
+        "\"listItems\":{\"type\":\"array\",\"description\":\"[{title, subtitle?, description?, "
+        "badge?: {label, status?}, items?, actions?}]\",\"items\":{\"type\":\"object\"}},"
+        "\"sections\":{\"type\":\"array\",\"description\":\"[{title?, description?, body?, items?, "
+        "listItems?, actions?}]\",\"items\":{\"type\":\"object\"}},"
+        "\"actions\":{\"type\":\"array\",\"description\":\"[{label, style?: "
+        "primary|secondary|ghost|"
+        "danger, action: {type: navigation, path} | {type: url, url} | {type: event, event} | "
+        "{type: tool, toolId, params} | {type: copy, content} | {type: payload, payload}}]\","
+        "\"items\":{\"type\":\"object\"}}},"
+        "\"required\":[\"version\",\"intent\",\"status\"]}"),
+};
+
+bool graph_tool_is(str name)
+{
+    return str_eq(name, tool_ask_user.name) || str_eq(name, tool_submit_plan.name) ||
+           str_eq(name, tool_show_card.name);
+}
+
 /* ---- members ---- */
 
 /* An object of the arguments, and what it is called. */

@@ -29,11 +29,19 @@ str timezone_of(const struct json *forwarded_props)
     return zone.len <= TIMEZONE_BYTES_MAX ? zone : STR_EMPTY;
 }
 
+/* The language of the last words; of the names of files, if there are no words at all. */
+static str spoken_in(const struct message *messages, size_t count)
+{
+    for (size_t i = count; i-- > 0;)
+        if (messages[i].plain.len) return locale_of(messages[i].plain);
+    return count ? locale_of(messages[count - 1].attachments) : LOCALE_EN;
+}
+
 enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin, struct run *run,
                    const struct message *messages, size_t count, struct begun *ret_begun)
 {
     struct outcome started;
-    str spoken = count ? locale_of(messages[count - 1].plain) : LOCALE_EN;
+    str spoken = spoken_in(messages, count);
     run->status = RUN_RUNNING;
     run->legs++;
     graph_start(arena,
@@ -47,6 +55,8 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
                                 .max_rounds = begin->max_rounds,
                                 .locale = begin->locale.len ? begin->locale : spoken,
                                 .timezone = begin->timezone,
+                                .press_tool = begin->press_tool,
+                                .press_args = begin->press_args,
                                 .now = begin->now},
                 &started);
 
@@ -105,9 +115,30 @@ enum err run_begin_queued(struct db *db, struct arena *arena, const struct begin
     if (run->input_bytes) e = run_input(db, arena, run->id, &input);
     if (e) return e;
     struct begin then = *begin;
-    if (input.len && json_parse(arena, input, &json, NULL) == OK)
+    if (input.len && json_parse(arena, input, &json, NULL) == OK) {
+        const struct json *press = json_get(json, STR("press"));
         then.timezone = timezone_of(json_get(json, STR("forwardedProps")));
+        then.press_tool = json_text(json_get(press, STR("tool")));
+        then.press_args = json_text(json_get(press, STR("args")));
+    }
     return run_begin(db, arena, &then, run, messages, count, ret_begun);
+}
+
+str press_input(struct arena *arena, str tool, str args)
+{
+    AUTO(buf_done) struct buf buf;
+    struct json_writer w;
+    buf_init(&buf, 6 * (tool.len + args.len) + 64);
+    json_write_begin(&w, &buf);
+    json_object(&w);
+    json_key(&w, STR("press"));
+    json_object(&w);
+    json_member(&w, STR("tool"), tool);
+    json_member(&w, STR("args"), args);
+    json_object_end(&w);
+    json_object_end(&w);
+    assert(!buf.full);
+    return arena_str(arena, buf_str(&buf));
 }
 
 void queued_write(struct buf *out, const struct message *messages, size_t count)
@@ -124,6 +155,10 @@ void queued_write(struct buf *out, const struct message *messages, size_t count)
         json_key(&w, STR("metadata"));
         json_raw(&w, messages[i].metadata);
         json_member(&w, STR("plain"), messages[i].plain);
+        if (messages[i].attachments.len) {
+            json_key(&w, STR("attachments"));
+            json_raw(&w, messages[i].attachments);
+        }
         json_object_end(&w);
     }
     json_array_end(&w);
@@ -139,12 +174,15 @@ enum err queued_parse(struct arena *arena, str json, struct message **ret_messag
     for (const struct json *item = list->child; item; item = item->next) {
         const struct json *content = json_get(item, STR("content"));
         const struct json *metadata = json_get(item, STR("metadata"));
+        const struct json *attachments = json_get(item, STR("attachments"));
         if (!content || !metadata) return ERR_IO;
-        messages[count++] = (struct message){.id = json_text(json_get(item, STR("id"))),
-                                             .role = json_text(json_get(item, STR("role"))),
-                                             .content = content->raw,
-                                             .metadata = metadata->raw,
-                                             .plain = json_text(json_get(item, STR("plain")))};
+        messages[count++] =
+            (struct message){.id = json_text(json_get(item, STR("id"))),
+                             .role = json_text(json_get(item, STR("role"))),
+                             .content = content->raw,
+                             .metadata = metadata->raw,
+                             .plain = json_text(json_get(item, STR("plain"))),
+                             .attachments = attachments ? attachments->raw : STR_EMPTY};
     }
     *ret_messages = messages;
     *ret_count = count;

@@ -12,9 +12,10 @@
 struct db;
 
 struct begin {
-    uint32_t max_rounds; /* of the agent at this moment */
-    str locale;          /* likewise; empty: the language of the messages */
-    str timezone;        /* of the person; empty: what a queued run's request says */
+    uint32_t max_rounds;        /* of the agent at this moment */
+    str locale;                 /* likewise; empty: the language of the messages */
+    str timezone;               /* of the person; empty: what a queued run's request says */
+    str press_tool, press_args; /* of a button; empty: what a queued run's input says */
     int64_t epoch;
     str owner, thread_id;
     msec now;
@@ -33,6 +34,9 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
 /* The same for a queued run, whose messages wait in its row. */
 enum err run_begin_queued(struct db *db, struct arena *arena, const struct begin *begin,
                           struct run *run, struct begun *ret_begun) MUST_USE;
+
+/* A button that is to be pressed, as a run's input: {"press":{"tool","args"}}. */
+str press_input(struct arena *arena, str tool, str args);
 
 /* forwardedProps.timezone of a request; empty if there is none. */
 struct json;

@@ -9,8 +9,11 @@
  */
 #include "agent/facts.h"
 
+#include <stdio.h>
+
 #include "agent/graph.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "store/calls.h"
@@ -19,6 +22,7 @@
 #define CURRENCY "USD"
 
 enum { ESCAPE_BYTES_MAX = 6 }; /* \u0001 */
+enum { PLAIN_URL_BYTES = 64 + ID_CLIENT_BYTES_MAX };
 
 /* One document on its way into the arena. */
 struct doc {
@@ -106,13 +110,16 @@ str fact_reasoning_end(struct arena *arena, str message_id, str content)
 str fact_text_end(struct arena *arena, const struct text_end *end)
 {
     AUTO(doc_done) struct doc doc;
-    doc_open(&doc, 2 * end->content.len);
+    doc_open(&doc, 2 * end->content.len + end->ui.len + end->ui_hints.len);
     json_member(&doc.w, STR("messageId"), end->message_id);
     member_raw(&doc.w, STR("content"), end->content);
     json_key(&doc.w, STR("workerAgentOutput"));
     json_object(&doc.w);
     member_raw(&doc.w, STR("answer"), end->content);
+    if (end->ui_hints.len) member_raw(&doc.w, STR("ui_hints"), end->ui_hints);
     json_object_end(&doc.w);
+    if (end->ui.len) member_raw(&doc.w, STR("ui"), end->ui);
+    if (end->ui_ref.len) json_member(&doc.w, STR("uiRef"), end->ui_ref);
     usage_members(&doc.w, &end->usage);
     if (end->stopped) member_bool(&doc.w, STR("stopped"), true);
     return doc_close(arena, &doc);
@@ -174,7 +181,7 @@ str fact_tool_result(struct arena *arena, const struct tool_result_fact *result)
 {
     const struct call *call = result->call;
     AUTO(doc_done) struct doc doc;
-    doc_open(&doc, result->args.len + call->result.len +
+    doc_open(&doc, result->args.len + call->result.len + result->ui.len + result->ui_hints.len +
                        ESCAPE_BYTES_MAX * (call->error.len + 2 * result->content.len));
     json_member(&doc.w, STR("messageId"), call->result_id);
     json_member(&doc.w, STR("toolCallId"), call->call_id);
@@ -184,9 +191,12 @@ str fact_tool_result(struct arena *arena, const struct tool_result_fact *result)
     result_member(&doc.w, result);
     if (call->error.len) json_member(&doc.w, STR("error"), call->error);
     json_member(&doc.w, STR("content"), result->content);
+    if (result->ui.len) member_raw(&doc.w, STR("ui"), result->ui);
+    if (result->ui_ref.len) json_member(&doc.w, STR("uiRef"), result->ui_ref);
     json_key(&doc.w, STR("toolAgentOutput"));
     json_object(&doc.w);
     json_member(&doc.w, STR("result_summary"), result->content);
+    if (result->ui_hints.len) member_raw(&doc.w, STR("ui_hints"), result->ui_hints);
     json_object_end(&doc.w);
     return doc_close(arena, &doc);
 }
@@ -248,7 +258,42 @@ static void json_members(struct json_writer *w, str object)
     w->comma = true;
 }
 
-static void write_message(struct json_writer *w, const struct message *message)
+static void write_attachment(struct json_writer *w, const struct json *stored, attachment_href *url,
+                             void *arg)
+{
+    static const char *const rest[] = {"mimeType", "filename", "size", "width", "height"};
+    str id = json_text(json_get(stored, STR("id")));
+    json_object(w);
+    json_member(w, STR("id"), id);
+    json_member(w, STR("url"), url(arg, id));
+    for (size_t i = 0; i < COUNT(rest); i++) {
+        const struct json *member = json_get(stored, str_c(rest[i]));
+        if (member) member_raw(w, str_c(rest[i]), member->raw);
+    }
+    json_object_end(w);
+}
+
+void attachments_write(struct json_writer *w, str stored, attachment_href *url, void *arg)
+{
+    AUTO(arena_done) struct arena arena;
+    struct json *list = NULL;
+    arena_init(&arena);
+    json_array(w);
+    if (json_parse(&arena, stored, &list, NULL) == OK) /* it is ours */
+        for (const struct json *item = list->child; item; item = item->next)
+            write_attachment(w, item, url, arg);
+    json_array_end(w);
+}
+
+static str plain_url(void *arg, str id)
+{
+    char *url = arg;
+    int len = snprintf(url, PLAIN_URL_BYTES, "/api/v1/agent/attachments/%.*s", STR_ARG(id));
+    return (str){url, (size_t)len};
+}
+
+static void write_message(struct json_writer *w, const struct message *message,
+                          attachment_href *url, void *arg)
 {
     char created[RFC3339_BYTES];
     clock_rfc3339(message->created, created);
@@ -257,6 +302,11 @@ static void write_message(struct json_writer *w, const struct message *message)
     json_member(w, STR("role"), message->role);
     member_raw(w, STR("content"), message->content);
     if (message->tool_calls.len) member_raw(w, STR("toolCalls"), message->tool_calls);
+    if (message->ui.len) member_raw(w, STR("uiSchema"), message->ui);
+    if (message->attachments.len) {
+        json_key(w, STR("attachments"));
+        attachments_write(w, message->attachments, url, arg);
+    }
     if (message->tool.len > 2) json_members(w, message->tool);
     member_raw(w, STR("metadata"), message->metadata);
     json_member(w, STR("createdAt"), str_c(created));
@@ -267,21 +317,30 @@ static void write_message(struct json_writer *w, const struct message *message)
 static size_t message_parts(const struct message *message)
 {
     return message->content.len + message->tool_calls.len + message->metadata.len +
-           message->usage.len + message->tool.len;
+           message->usage.len + message->tool.len + message->ui.len +
+           2 * message->attachments.len; /* with urls */
+}
+
+void message_write_with(struct buf *out, const struct message *message, attachment_href *url,
+                        void *arg)
+{
+    struct json_writer w;
+    json_write_begin(&w, out);
+    write_message(&w, message, url, arg);
 }
 
 void message_write(struct buf *out, const struct message *message)
 {
-    struct json_writer w;
-    json_write_begin(&w, out);
-    write_message(&w, message);
+    char url[PLAIN_URL_BYTES];
+    message_write_with(out, message, plain_url, url);
 }
 
 str fact_message_added(struct arena *arena, const struct message *message)
 {
     AUTO(doc_done) struct doc doc;
+    char url[PLAIN_URL_BYTES];
     doc_open(&doc, message_parts(message));
     json_key(&doc.w, STR("message"));
-    write_message(&doc.w, message);
+    write_message(&doc.w, message, plain_url, url);
     return doc_close(arena, &doc);
 }

@@ -34,6 +34,9 @@ struct text_end {
     str content; /* a JSON string */
     struct model_usage usage;
     bool stopped; /* a person cut it off */
+    str ui;       /* its card; empty: none */
+    str ui_ref;   /* or where that is, if it is too large for a fact */
+    str ui_hints; /* that it was made from */
 };
 
 str fact_message_added(struct arena *arena, const struct message *message);
@@ -50,6 +53,9 @@ struct tool_result_fact {
     str args;    /* JSON: the call's arguments, or a string if they are no JSON */
     str content; /* the summary */
     str ref;     /* where the whole result is, if it is too large for the fact */
+    str ui;      /* its card; empty: none */
+    str ui_ref;  /* or where that is, if it is too large for a fact */
+    str ui_hints;
 };
 str fact_tool_result(struct arena *arena, const struct tool_result_fact *result);
 
@@ -68,8 +74,16 @@ str fact_run_error(struct arena *arena, const char *code, str message, bool retr
 str usage_json(struct arena *arena, const struct model_usage *usage);
 str text_json(struct arena *arena, str text); /* a JSON string */
 
-/* A history row without what is made at read time: {id, role, content, toolCalls?, metadata,
- * createdAt, usage?} */
+/* Attachments of a message, as a row stores them, as a list for clients: each with a url, made by
+ * `url` from its id and borrowed until the next one is made. */
+struct json_writer;
+typedef str attachment_href(void *arg, str id);
+void attachments_write(struct json_writer *w, str stored, attachment_href *url, void *arg);
+
+/* A history row without what is made at read time: {id, role, content, toolCalls?, attachments?,
+ * metadata, createdAt, usage?}. An attachment's url is the plain one, which its owner may always use. */
 void message_write(struct buf *out, const struct message *message);
+void message_write_with(struct buf *out, const struct message *message, attachment_href *url,
+                        void *arg); /* the same with other urls */
 
 #endif

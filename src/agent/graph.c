@@ -183,7 +183,10 @@ void settle(struct step *step)
     bool last = !step->open_count || PLANT(RESUME_EARLY);
     if (last && step->state->phase == PHASE_INTERRUPTED) resume(step);
     bool leave = PLANT(LEG_LEFT_OPEN) && step->input->kind == INPUT_SHOW;
-    if (step->open_count && turn_settled(step) && !leave) pause_leg(step);
+    if (!turn_settled(step)) return;
+    if (step->open_count && !leave) pause_leg(step);
+    if (!step->open_count && step->call_count && step->state->press_tool.len)
+        finish_run(step, RUN_COMPLETED, NULL); /* a button does what it says, and no more */
 }
 
 /* ---- a step ---- */
@@ -292,6 +295,8 @@ void graph_start(struct arena *arena, const struct start *start, struct outcome 
                 .leg_since = start->now,
                 .locale = start->locale,
                 .timezone = start->timezone,
+                .press_tool = start->press_tool,
+                .press_args = start->press_args,
             },
         .status = RUN_RUNNING,
         .leg_begins = true,
@@ -334,7 +339,7 @@ enum effect graph_effect(const struct view *view)
     if (t.unshown) return EFFECT_SHOW;
     if (t.ready && t.started < CALLS_STARTED_MAX && !view->cancelling) return EFFECT_START;
     if (t.started || view->open.count) return EFFECT_NONE;
-    return EFFECT_MODEL;
+    return view->state.press_tool.len ? EFFECT_PRESS : EFFECT_MODEL;
 }
 
 enum node graph_node(const struct state *state)

@@ -14,9 +14,11 @@
 #include "agent/agent.h"
 #include "agent/facts.h"
 #include "agent/interaction.h"
+#include "agent/payload.h"
 #include "agent/state.h"
 #include "base/id.h"
 #include "store/audit.h"
+#include "store/blob_rows.h"
 #include "store/calls.h"
 
 /* A run as it stands in the store. */
@@ -91,6 +93,9 @@ struct input {
     size_t resolution_count;
     str call_id;
     struct call_end result;
+    const struct payload *payloads; /* of calls to be shown, where they are made already; for the
+                                       others the step makes them, and they are not stored */
+    size_t payload_count;
 };
 
 /* ---- outcomes ---- */
@@ -122,6 +127,8 @@ struct outcome {
     size_t grant_count;
     struct audit_entry *audit;
     size_t audit_count;
+    struct blob_row *blobs; /* objects that history rows name; saving adds the thread */
+    size_t blob_count;
     enum run_status status;
     bool leg_begins; /* its task id is state.task_id */
     bool ended;      /* the snapshot goes */
@@ -134,6 +141,7 @@ struct start {
     bool resumed;
     uint32_t max_rounds; /* 0: AGENT_ROUNDS_MAX */
     str locale, timezone;
+    str press_tool, press_args; /* of a button that was pressed; empty: none was */
     msec now;
 };
 void graph_start(struct arena *arena, const struct start *start, struct outcome *ret_outcome);
@@ -152,6 +160,7 @@ enum effect {
     EFFECT_CANCEL, /* step INPUT_CANCEL */
     EFFECT_SHOW,   /* step INPUT_SHOW */
     EFFECT_START,  /* step INPUT_START */
+    EFFECT_PRESS,  /* step INPUT_TURN with the call of state.press_tool, in the model's place */
     EFFECT_MODEL,  /* call the model, as graph_node says */
 };
 enum effect graph_effect(const struct view *view);

@@ -26,7 +26,8 @@ struct step {
     size_t call_count;
     struct interaction *open; /* that are open, as far as this step has come */
     size_t open_count;
-    unsigned ids; /* made so far */
+    unsigned ids;         /* made so far */
+    str card, card_hints; /* that the model shows with its words; empty: none */
 };
 
 /* ---- graph.c ---- */

@@ -15,9 +15,11 @@
 #include "agent/node.h"
 #include "base/limits.h"
 #include "base/plant.h"
+#include "store/blob.h"
 #include "store/rows.h"
 #include "tool/schema.h"
 #include "tool/tools.h"
+#include "ui/summary.h"
 
 bool call_ready(const struct call *call)
 {
@@ -178,7 +180,9 @@ void on_result(struct step *step)
     call->model_text = with_note(step, call->model_text, end->model_text);
     call->result = end->result;
     call->spool = end->spool;
+    call->result_hash = end->result_hash;
     call->result_bytes = end->result_bytes;
+    call->ui_hints = end->ui_hints;
     call->ended = step->now;
     if (call->write)
         add_audit(step, AUDIT_ENDED, NULL, call, str_c(call_state_name(call->state)),
@@ -213,20 +217,9 @@ void on_lost(struct step *step)
 
 /* ---- show ---- */
 
-/* The tool's last rule for summaries; what a person decided is told in full. */
-static str summary(struct step *step, const struct call *call)
-{
-    if (!call->started || call->state == CALL_REJECTED || call->state == CALL_CANCELLED)
-        return call->content;
-    if (call->state == CALL_FAILED && call->content.len &&
-        str_eq(call->error, STR("unknown_outcome")))
-        return call->content;
-    if (str_eq(call->content, step_say(step, TEXT_HAPPENED, STR_EMPTY))) return call->content;
-    return step_say(step, call->state == CALL_DONE ? TEXT_TOOL_DONE : TEXT_TOOL_FAILED, call->tool);
-}
-
-/* {"tool_call_id", "tool_name", "run_id", "stage", "task_id"?, "summary_version"} */
-static str row_metadata(struct step *step, const struct call *call)
+/* {"tool_call_id", "tool_name", "run_id", "stage", "task_id"?, "storage_bucket"?, "storage_path"?,
+ * "summary_version", "storage_missing"?}; the last one stays last (store/blob_rows.c) */
+static str row_metadata(struct step *step, const struct call *call, const struct payload *payload)
 {
     const struct state *state = step->state;
     AUTO(buf_done) struct buf buf;
@@ -239,8 +232,16 @@ static str row_metadata(struct step *step, const struct call *call)
     json_member(&w, STR("run_id"), state->trace_id);
     json_member(&w, STR("stage"), str_c(stage_name((enum stage)call->stage)));
     if (state->task_id.len) json_member(&w, STR("task_id"), state->task_id);
+    if (payload) {
+        json_member(&w, STR("storage_bucket"), BUCKET_PAYLOADS);
+        json_member(&w, STR("storage_path"), payload->path);
+    }
     json_key(&w, STR("summary_version"));
-    json_number_u64(&w, 1);
+    json_number_u64(&w, SUMMARY_VERSION);
+    if (payload && !payload->stored) {
+        json_key(&w, STR("storage_missing"));
+        json_bool(&w, true);
+    }
     json_object_end(&w);
     assert(!buf.full);
     return arena_str(step->arena, buf_str(&buf));
@@ -264,33 +265,77 @@ static str row_tool(struct step *step, const struct call *call)
     return arena_str(step->arena, buf_str(&buf));
 }
 
-static str result_ref(struct step *step, const struct call *call)
+/* What the call left behind: as whoever put it has made it, or made here and still to be put. One
+ * that never ran left nothing but what was said about it. */
+static const struct payload *payload_of(struct step *step, const struct call *call)
 {
-    if (!call->spool.len && call->result.len <= CALL_FACT_BYTES_MAX) return STR_EMPTY;
-    return arena_printf(step->arena, "/api/v1/agent/threads/%.*s/messages/%.*s/result",
-                        STR_ARG(step->state->conversation_id), STR_ARG(call->result_id));
+    const struct input *input = step->input;
+    if (!call->started) return NULL;
+    for (size_t i = 0; i < input->payload_count; i++)
+        if (str_eq(input->payloads[i].call_id, call->call_id)) return &input->payloads[i];
+    struct payload *payload = ARENA_NEW(step->arena, struct payload);
+    payload_make(step->arena,
+                 &(struct payload_source){.call = call,
+                                          .locale = step->state->locale,
+                                          .run_id = step->state->trace_id,
+                                          .user_id = step->state->user_id,
+                                          .tools = input->tools},
+                 payload);
+    return payload;
+}
+
+/* The rows of its objects. Once they are stored the call's row keeps nothing of them. */
+static void add_blobs(struct step *step, struct call *call, const struct payload *payload)
+{
+    struct outcome *out = step->out;
+    struct blob_row row = {.bucket = BUCKET_PAYLOADS,
+                           .path = payload->path,
+                           .message_id = call->result_id,
+                           .waiting = !payload->stored,
+                           .bytes = payload->bytes};
+    *ROWS_ADD(step->arena, out->blobs, out->blob_count) = row;
+    if (payload->result_path.len) {
+        row.path = payload->result_path;
+        row.bytes = STR_EMPTY;
+        row.spool = call->spool;
+        *ROWS_ADD(step->arena, out->blobs, out->blob_count) = row;
+    }
+    call->stored = payload->stored;
+    if (payload->stored && payload->result_path.len) call->spool = STR_EMPTY;
+}
+
+static str message_ref(struct step *step, const struct call *call, const char *what)
+{
+    return arena_printf(step->arena, "/api/v1/agent/threads/%.*s/messages/%.*s/%s",
+                        STR_ARG(step->state->conversation_id), STR_ARG(call->result_id), what);
 }
 
 static void show_result(struct step *step, struct work_call *work)
 {
     struct call *call = &work->call;
+    const struct payload *payload = payload_of(step, call);
     work->touched = true;
     call->result_id = step_id(step, "msg_");
-    str content = summary(step, call);
-    add_fact(step, FACT_TOOL_RESULT,
-             fact_tool_result(step->arena,
-                              &(struct tool_result_fact){.call = call,
-                                                         .args = call->args,
-                                                         .content = content,
-                                                         .ref = result_ref(step, call)}));
+    struct tool_result_fact fact = {
+        .call = call, .args = call->args, .content = payload ? payload->content : call->content};
+    if (call->spool.len || call->result.len > CALL_FACT_BYTES_MAX)
+        fact.ref = message_ref(step, call, "result");
+    if (payload && payload->ui.len > CARD_FACT_BYTES_MAX) {
+        fact.ui_ref = message_ref(step, call, "ui");
+    } else if (payload) {
+        fact.ui = payload->ui;
+        fact.ui_hints = payload->ui_hints;
+    }
+    add_fact(step, FACT_TOOL_RESULT, fact_tool_result(step->arena, &fact));
     add_message(step, (struct message){
                           .id = call->result_id,
                           .role = STR("tool"),
-                          .content = text_json(step->arena, content),
-                          .metadata = row_metadata(step, call),
+                          .content = text_json(step->arena, fact.content),
+                          .metadata = row_metadata(step, call, payload),
                           .tool = row_tool(step, call),
-                          .plain = content,
+                          .plain = fact.content,
                       });
+    if (payload) add_blobs(step, call, payload);
 }
 
 void show_results(struct step *step)

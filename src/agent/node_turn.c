@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "tool/schema.h"
+#include "ui/compile.h"
 
 /* ---- words ---- */
 
@@ -37,14 +38,28 @@ static void add_reasoning(struct step *step, str message_id, str metadata)
                       });
 }
 
+static str card_ref(struct step *step, str message_id)
+{
+    return arena_printf(step->arena, "/api/v1/agent/threads/%.*s/messages/%.*s/ui",
+                        STR_ARG(step->state->conversation_id), STR_ARG(message_id));
+}
+
 static str add_turn_named(struct step *step, bool stopped, str tool_calls, str message_id)
 {
     const struct turn *turn = &step->input->turn;
     str content = text_json(step->arena, turn->text);
     str metadata = message_metadata(step, stopped);
     add_reasoning(step, message_id, metadata);
+    bool large = step->card.len > CARD_FACT_BYTES_MAX;
     struct text_end end = {
-        .message_id = message_id, .content = content, .usage = turn->usage, .stopped = stopped};
+        .message_id = message_id,
+        .content = content,
+        .usage = turn->usage,
+        .stopped = stopped,
+        .ui = large ? STR_EMPTY : step->card,
+        .ui_ref = large ? card_ref(step, message_id) : STR_EMPTY,
+        .ui_hints = large ? STR_EMPTY : step->card_hints,
+    };
     add_fact(step, FACT_TEXT_END, fact_text_end(step->arena, &end));
     add_message(step, (struct message){
                           .id = message_id,
@@ -54,6 +69,8 @@ static str add_turn_named(struct step *step, bool stopped, str tool_calls, str m
                           .tool_calls = tool_calls,
                           .usage = usage_json(step->arena, &turn->usage),
                           .plain = turn->text,
+                          .ui = step->card,
+                          .hints = step->card_hints,
                       });
     return message_id;
 }
@@ -159,7 +176,8 @@ static struct sorted sort_tool(struct step *step, const struct call *call, struc
     struct fault why = {0};
     if (!s.tool) return failed("tool_unavailable", step_say(step, TEXT_NO_TOOL, call->tool));
     if (schema_check(s.tool->args, args, "args", &why)) return wrong(step, why.text);
-    if (s.tool->write && agent->plan == PLAN_ALWAYS && !step->state->plan.count)
+    bool pressed = step->state->press_tool.len;
+    if (s.tool->write && agent->plan == PLAN_ALWAYS && !step->state->plan.count && !pressed)
         return failed("plan_first", step_say(step, TEXT_PLAN_FIRST, STR_EMPTY));
     s.judged = policy_judge(step->arena, &agent->policy, &agent->policy_settings, s.tool, args,
                             &step->view->grants);
@@ -167,6 +185,27 @@ static struct sorted sort_tool(struct step *step, const struct call *call, struc
         return failed("policy_denied", step_say(step, TEXT_DENIED, call->tool));
     if (s.judged.verdict == VERDICT_CONFIRM) s.sort = SORT_CONFIRM;
     return s;
+}
+
+static enum err compile_card(struct step *step, const struct json *hints, str *ret_ui,
+                             struct fault *why)
+{
+    struct ui_context context = {.locale = step->state->locale,
+                                 .request_id = step->input->turn.message_id,
+                                 .tool_id = tool_show_card.name,
+                                 .trace_id = step->state->trace_id,
+                                 .user_id = step->state->user_id};
+    return ui_compile(step->arena, hints, &context, ret_ui, why);
+}
+
+/* One that is still among the calls: its hints are wrong, or another was shown before it. */
+static struct sorted sort_card(struct step *step, const struct json *args)
+{
+    struct fault why = {0};
+    str ui;
+    if (compile_card(step, args, &ui, &why) == OK)
+        return failed("not_shown", step_say(step, TEXT_ONE_CARD, STR_EMPTY));
+    return wrong(step, arena_printf(step->arena, "%s: %s", why.field, why.text).p);
 }
 
 /* Arguments are looked at before anything else. */
@@ -179,6 +218,7 @@ static struct sorted sort_call(struct step *step, const struct call *call, str w
         return wrong(step, "the arguments must be a JSON object");
     if (str_eq(call->tool, tool_ask_user.name)) return sort_ask(step, call);
     if (str_eq(call->tool, tool_submit_plan.name)) return sort_plan(step, args);
+    if (str_eq(call->tool, tool_show_card.name)) return sort_card(step, args);
     return sort_tool(step, call, args);
 }
 
@@ -194,11 +234,6 @@ static void refuse_further_plans(struct step *step, struct sorted *sorted)
 }
 
 /* ---- calls: as rows and facts ---- */
-
-static bool graph_handles(str name)
-{
-    return str_eq(name, tool_ask_user.name) || str_eq(name, tool_submit_plan.name);
-}
 
 /* What the model wrote if it is an object, else that text as a JSON string, so that the fact is
  * JSON in any case. No arguments at all are none. */
@@ -223,7 +258,7 @@ static struct call make_call(struct step *step, const struct turn_call *made, si
         .round = step->state->round_used,
         .n = (uint32_t)n,
         .state = CALL_PROPOSED,
-        .stage = graph_handles(made->name) ? STAGE_INTENT : STAGE_EXECUTION,
+        .stage = graph_tool_is(made->name) ? STAGE_INTENT : STAGE_EXECUTION,
         .write = tool ? tool->write : false,
         .idempotent = tool ? tool->idempotent : false,
         .tool = made->name,
@@ -355,8 +390,36 @@ static bool turn_is_text(const struct turn *turn)
     return text;
 }
 
+/* The first card that can be shown goes with the words of the turn and is no call any more. */
+static void take_card(struct step *step)
+{
+    const struct turn *turn = &step->input->turn;
+    struct json *hints = NULL;
+    size_t at = 0;
+    for (; at < turn->call_count; at++) {
+        const struct turn_call *call = &turn->calls[at];
+        if (!str_eq(call->name, tool_show_card.name) || call->args.len > CALL_ARGS_BYTES_MAX)
+            continue;
+        bool json = json_parse(step->arena, call->args, &hints, NULL) == OK;
+        if (json && compile_card(step, hints, &step->card, NULL) == OK) break;
+        step->card = STR_EMPTY;
+    }
+    if (at == turn->call_count) return;
+    step->card_hints = json_one_line(step->arena, hints->raw);
+    struct turn_call *rest = arena_array(step->arena, turn->call_count, sizeof *rest);
+    size_t count = 0;
+    for (size_t i = 0; i < turn->call_count; i++)
+        if (i != at) rest[count++] = turn->calls[i];
+    struct input *input = ARENA_NEW(step->arena, struct input);
+    *input = *step->input;
+    input->turn.calls = rest;
+    input->turn.call_count = count;
+    step->input = input;
+}
+
 void on_turn(struct step *step)
 {
+    if (graph_node(step->state) != NODE_DELIVER) take_card(step);
     const struct turn *turn = &step->input->turn;
     enum node node = graph_node(step->state);
     if (!turn_is_text(turn)) {

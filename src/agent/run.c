@@ -6,13 +6,15 @@
  *                   ▲ │ └── the store could not ──▶ RETRY ──▶ LOADING
  *                   │ │ view
  *                   │ ▼
- *                   │ go_on ── model ──▶ SPEAKING
+ *                   │ go_on ── model ──▶ (FETCHING ─▶) SPEAKING
  *                   │   │ │                │ turn, down, overdue
  *                   │   │ └─ calls under way, nothing else to do ──▶ WORKING
  *                   │   ▼                  ▼                          │ one has ended
  *                   └─ COMMITTING ◀────────┴──────────────────────────┘
  *                          │ ended, or waits for a person
  *                          ▼ gone; the next of the queue is woken
+ *
+ * FETCHING is left out when the model needs no file; pictures.h reads them.
  *
  * The model's turn is a speech (speech.h), tool calls are flights (flight.h); both outlive the steps
  * that happen between their start and the commit of their end.
@@ -37,6 +39,8 @@
 #include "agent/begin.h"
 #include "agent/context.h"
 #include "agent/flight.h"
+#include "agent/pictures.h"
+#include "agent/shelf.h"
 #include "agent/speech.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -44,6 +48,7 @@
 #include "base/utf8.h"
 #include "net/loop.h"
 #include "store/store.h"
+#include "tool/spool.h"
 
 enum { STALE_MAX = 1000 }; /* people do not answer that often between two commits */
 
@@ -60,6 +65,7 @@ struct runs {
 enum active_state {
     ACTIVE_LOADING,
     ACTIVE_RETRY,
+    ACTIVE_FETCHING,
     ACTIVE_SPEAKING,
     ACTIVE_WORKING,
     ACTIVE_COMMITTING
@@ -80,7 +86,9 @@ struct active {
     struct view view;
     int64_t version; /* of the snapshot */
     struct context context;
+    struct pictures *pictures; /* on their way into the context */
     struct flights flights;
+    struct shelf shelf; /* what calls returned, on its way to object storage */
 
     struct speech speech; /* of the model; a turn that is whole is kept in it until saved */
     struct timer *timer, *deadline;
@@ -135,6 +143,12 @@ static struct active *active_new(struct runs *runs, int64_t thread)
                                        .on_over = on_flight_over,
                                        .on_trouble = on_flight_trouble,
                                        .arg = active};
+    active->shelf = (struct shelf){.loop = o->loop,
+                                   .blobs = o->blobs,
+                                   .spool = o->spool,
+                                   .on_over = on_flight_over,
+                                   .on_trouble = on_flight_trouble,
+                                   .arg = active};
     active->speech = (struct speech){.loop = o->loop,
                                      .bus = o->bus,
                                      .clock = o->clock,
@@ -156,8 +170,10 @@ static void active_free(struct active *active)
 {
     struct runs *runs = active->runs;
     map_remove(&runs->active, thread_key(&active->thread));
+    pictures_forget(active->pictures);
     speech_done(&active->speech);
     flights_done(&active->flights);
+    shelf_clear(&active->shelf);
     timer_free(active->timer);
     timer_free(active->deadline);
     arena_done(&active->arena);
@@ -184,6 +200,7 @@ struct commit {
     struct stepped stepped;
     str call_id; /* of the flight whose end this saves; empty: none */
     bool turn;   /* it saves the model's turn */
+    bool shown;  /* it saves what is on the shelf */
     bool next;   /* the queue has another */
 };
 
@@ -222,6 +239,21 @@ static void forget_inputs(struct active *active, const struct commit *commit)
 {
     if (commit->turn) speech_forget(&active->speech);
     if (commit->call_id.len) flights_forget(&active->flights, commit->call_id);
+    if (commit->shown) shelf_clear(&active->shelf);
+}
+
+/* Spool files whose object is stored go; what waits for that is somebody else's business. */
+static void tell_stored(struct active *active, const struct outcome *o)
+{
+    const struct runs_options *options = &active->runs->options;
+    bool waits = false;
+    for (size_t i = 0; i < o->blob_count; i++) waits = waits || o->blobs[i].waiting;
+    for (size_t i = 0; i < o->call_count; i++) {
+        const struct call *call = &o->calls[i].call;
+        if (call->stored && call->result_hash.len)
+            spool_remove(options->spool, call->call_id, NULL, NULL);
+    }
+    if (waits) options->on_waiting(options->arg);
 }
 
 /* The row says started: now it may leave. */
@@ -249,6 +281,7 @@ static void committed(struct active *active, struct commit *commit)
         runs->options.on_news(runs->options.arg);
     for (size_t i = 0; i < o->call_count; i++)
         if (o->calls[i].started) take_off(active, &o->calls[i].call);
+    tell_stored(active, o);
     forget_inputs(active, commit); /* last: the outcome borrows from them */
     bool waits = o->status == RUN_WAITING && !active->again;
     bool stops = runs->stopping && !flights_any(&active->flights);
@@ -323,6 +356,7 @@ static void step(struct active *active, struct input *input)
     input->tools = o->saver->tools;
     crypto_random(input->random, sizeof input->random);
     commit->turn = input->kind == INPUT_TURN || input->kind == INPUT_CANCEL;
+    commit->shown = input->kind == INPUT_SHOW;
     commit->call_id = arena_str(&commit->arena, input->call_id);
     graph_step(&commit->arena, &active->view, input, &commit->outcome);
     commit_start(active, commit);
@@ -399,6 +433,33 @@ static void call_model(struct active *active)
                                          .round = state->turns + 1});
 }
 
+static void retry_later(struct active *active);
+
+static void on_fetched(void *arg, enum err e)
+{
+    struct active *active = arg;
+    active->pictures = NULL;
+    if (!e || active->runs->stopping) {
+        go_on(active);
+        return;
+    }
+    trouble(active, "cannot load files", e);
+    retry_later(active);
+}
+
+/* The bytes that belong into the context come first. */
+static void fetch(struct active *active)
+{
+    const struct runs_options *o = &active->runs->options;
+    active->state = ACTIVE_FETCHING;
+    active->pictures = pictures_load(&(struct pictures_source){.store = o->store,
+                                                               .blobs = o->blobs,
+                                                               .owner = active->owner,
+                                                               .arena = &active->arena,
+                                                               .context = &active->context},
+                                     on_fetched, active);
+}
+
 /* ---- what is next ---- */
 
 /* A started call without a flight: the process that had it is gone. True: a step was taken. */
@@ -444,6 +505,38 @@ static void step_cancel(struct active *active)
     step(active, &input);
 }
 
+/* What has come back is put into object storage, and then shown in any case. */
+static void show(struct active *active)
+{
+    struct input input = {.kind = INPUT_SHOW};
+    const struct state *state = &active->view.state;
+    for (size_t i = 0; i < active->view.calls.count; i++) {
+        const struct call *call = &active->view.calls.rows[i];
+        if (!call_state_settled(call->state) || call->result_id.len || !call->started) continue;
+        shelf_put(&active->shelf,
+                  &(struct payload_source){.call = call,
+                                           .locale = state->locale,
+                                           .run_id = state->trace_id,
+                                           .user_id = state->user_id,
+                                           .tools = active->runs->options.saver->tools});
+    }
+    if (shelf_busy(&active->shelf)) return;
+    struct payload *payloads;
+    input.payload_count = shelf_over(&active->shelf, &active->arena, &payloads);
+    input.payloads = payloads;
+    step(active, &input);
+}
+
+/* The turn that a button stands for. */
+static void press(struct active *active)
+{
+    const struct state *state = &active->view.state;
+    struct turn_call *call = ARENA_NEW(&active->arena, struct turn_call);
+    *call = (struct turn_call){.name = state->press_tool, .args = state->press_args};
+    struct input input = {.kind = INPUT_TURN, .turn = {.calls = call, .call_count = 1}};
+    step(active, &input);
+}
+
 /* Do what the rows just loaded ask for. When the server stops, only what has happened is saved. */
 static void go_on(struct active *active)
 {
@@ -460,15 +553,20 @@ static void go_on(struct active *active)
         step_cancel(active);
         break;
     case EFFECT_SHOW:
-        input.kind = INPUT_SHOW;
-        step(active, &input);
+        show(active);
         break;
     case EFFECT_START:
         input.kind = INPUT_START;
         step(active, &input);
         break;
+    case EFFECT_PRESS:
+        press(active);
+        break;
     case EFFECT_MODEL:
-        call_model(active);
+        if (pictures_needed(&active->context))
+            fetch(active);
+        else
+            call_model(active);
         break;
     case EFFECT_NONE:
         if (!flights_any(&active->flights)) active_free(active);
@@ -495,7 +593,9 @@ void runs_cancel(struct runs *runs, int64_t thread)
     }
     active->again = true;
     speech_stop(&active->speech);
-    if (active->state == ACTIVE_SPEAKING || active->state == ACTIVE_WORKING) load_start(active);
+    if (active->state == ACTIVE_SPEAKING || active->state == ACTIVE_WORKING ||
+        active->state == ACTIVE_FETCHING)
+        load_start(active);
 }
 
 /* ---- loading ---- */
@@ -632,6 +732,7 @@ static void load_done(struct job *job, enum err e)
 
 static void load_start(struct active *active)
 {
+    pictures_forget(TAKE(active->pictures));
     arena_reset(&active->arena);
     struct load *load = ARENA_NEW(&active->arena, struct load);
     *load = (struct load){.job = {.run = load_run, .done = load_done}, .active = active};

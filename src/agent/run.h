@@ -27,9 +27,12 @@ struct runs_options {
     const struct agent *agent;
     const struct saver *saver;
     struct spool *spool;
+    struct blobs *blobs;
     msec retry_ms; /* before the second attempt of a model call; 0 = RUN_RETRY_MS */
     /* Interactions were opened or settled: timers and webhooks have to look. */
     void (*on_news)(void *arg);
+    /* What a call returned is not in object storage yet: somebody has to try again. */
+    void (*on_waiting)(void *arg);
     /* A failure that no client waits for, to be logged. */
     void (*on_trouble)(void *arg, str thread_id, str run_id, const char *what, enum err e);
     void *arg;

@@ -185,6 +185,19 @@ static enum err save_interactions(struct save *save)
     return e;
 }
 
+static enum err save_blobs(struct save *save)
+{
+    const struct outcome *o = save->outcome;
+    enum err e = OK;
+    for (size_t i = 0; !e && i < o->blob_count; i++) {
+        struct blob_row row = o->blobs[i];
+        row.thread = save->run->thread;
+        row.created = save->now;
+        e = blob_row_add(save->db, &row);
+    }
+    return e;
+}
+
 static enum err save_decisions(struct save *save)
 {
     struct outcome *o = save->outcome;
@@ -244,6 +257,7 @@ enum err outcome_save(struct db *db, struct arena *arena, const struct saver *sa
     if (!e) e = save_messages(&save);
     if (!e) e = save_calls(&save);
     if (!e) e = save_interactions(&save);
+    if (!e) e = save_blobs(&save);
     if (!e) e = save_decisions(&save);
     if (!e) e = save_run(&save);
     return e;

@@ -22,6 +22,7 @@ struct growing_call {
     char id[sizeof CALL_PREFIX + ID_BYTES];
     str provider_id, name;
     struct buf args;
+    bool silent; /* a card: it goes with the words, and is no call to see */
 };
 
 /* ---- what is shown ---- */
@@ -64,7 +65,7 @@ static void on_reasoning(void *arg, str delta)
 
 static struct preview call_start(const struct growing_call *call)
 {
-    bool ours = str_eq(call->name, tool_ask_user.name) || str_eq(call->name, tool_submit_plan.name);
+    bool ours = graph_tool_is(call->name);
     return (struct preview){.kind = PREVIEW_CALL_START,
                             .call_id = str_c(call->id),
                             .tool = call->name,
@@ -87,7 +88,8 @@ static void on_call(void *arg, size_t index, str provider_id, str name)
     call->provider_id = arena_str(&speech->arena, provider_id);
     call->name = arena_str(&speech->arena, name);
     buf_init(&call->args, 4 * CALL_ARGS_BYTES_MAX); /* too long is for the graph to say */
-    show(speech, call_start(call));
+    call->silent = str_eq(call->name, tool_show_card.name);
+    if (!call->silent) show(speech, call_start(call));
 }
 
 static void on_args(void *arg, size_t index, str delta)
@@ -95,8 +97,8 @@ static void on_args(void *arg, size_t index, str delta)
     struct speech *speech = arg;
     if (index >= speech->call_count) return;
     struct growing_call *call = &speech->calls[index];
-    show(speech,
-         (struct preview){.kind = PREVIEW_CALL_ARGS, .call_id = str_c(call->id), .delta = delta});
+    struct preview args = {.kind = PREVIEW_CALL_ARGS, .call_id = str_c(call->id), .delta = delta};
+    if (!call->silent) show(speech, args);
     buf_append(&call->args, delta);
     speech->overflow = speech->overflow || call->args.full;
 }
@@ -232,12 +234,14 @@ struct turn speech_turn(const struct speech *speech, struct arena *arena)
                          .usage = speech->usage};
 }
 
-void speech_call(const struct speech *speech, size_t index, struct preview *ret_start,
+bool speech_call(const struct speech *speech, size_t index, struct preview *ret_start,
                  str *ret_args)
 {
     const struct growing_call *call = &speech->calls[index];
+    if (call->silent) return false;
     *ret_start = call_start(call);
     ret_start->run_id = str_c(speech->run_id);
     ret_start->message_id = str_c(speech->message_id);
     *ret_args = buf_str(&call->args);
+    return true;
 }

@@ -65,8 +65,9 @@ void speech_discard(struct speech *speech, const char *reason);
 /* It is saved, or discarded: forget it. */
 void speech_forget(struct speech *speech);
 
-/* One of the calls of what was said so far, as a preview of its start, and its arguments. */
-void speech_call(const struct speech *speech, size_t index, struct preview *ret_start,
+/* One of the calls of what was said so far, as a preview of its start, and its arguments. False: it
+ * is not previewed. */
+bool speech_call(const struct speech *speech, size_t index, struct preview *ret_start,
                  str *ret_args);
 
 #endif

@@ -6,7 +6,8 @@
  *      "common_state": {"trace_id", "user_id", "conversation_id", "task_id"?, "phase", "stage",
  *                       "plan_steps": [{"content", "done_when"}], "current_step", "max_rounds",
  *                       "round_used", "consecutive_corrections", "input_tokens", "output_tokens",
- *                       "turns", "active_ms", "leg_since", "locale"?, "timezone"?},
+ *                       "turns", "active_ms", "leg_since", "locale"?, "timezone"?,
+ *                       "press_tool"?, "press_args"?},
  *      "interaction_ids": [], "call_ids": [], "resume": {"node", "phase", "step"}?,
  *      "context": {"from_message"}}
  *
@@ -434,6 +435,8 @@ static const struct field common_fields[] = {
     {"common_state.leg_since", &kind_place, AT(leg_since), false, 0},
     {"common_state.locale", &kind_text_optional, AT(locale), false, 0},
     {"common_state.timezone", &kind_text_optional, AT(timezone), false, 0},
+    {"common_state.press_tool", &kind_text_optional, AT(press_tool), false, 0},
+    {"common_state.press_args", &kind_text_optional, AT(press_args), false, 0},
     {0},
 };
 

@@ -11,8 +11,6 @@
 
 /* name, English, Chinese. %s stands for the argument, once or not at all. */
 #define TEXTS(X)                                                                                  \
-    X(TEXT_TOOL_DONE, "%s completed", "%s 执行完成")                                              \
-    X(TEXT_TOOL_FAILED, "%s failed", "%s 执行失败")                                               \
     X(TEXT_CANCELLED, "The user did not answer; cancelled", "用户未回答，操作已取消")             \
     X(TEXT_UNKNOWN, "Outcome unknown; it may have happened", "结果未知，可能已执行")              \
     X(TEXT_EXPIRED, "The time to answer has passed; not done", "等待回答已过期，未执行")          \
@@ -29,6 +27,8 @@
       "待批准的操作太多，请等部分得到答复后再试")                                                 \
     X(TEXT_ASK_OFF, "Asking the user is switched off; decide yourself or say what is missing",    \
       "向用户提问已关闭，请自行决定或说明缺少什么")                                               \
+    X(TEXT_ONE_CARD, "Only one card can be shown with a message; this one was not",               \
+      "一条消息只能展示一张卡片，这张没有展示")                                                   \
     X(TEXT_PLAN_OFF, "A plan cannot be submitted now; go on", "现在不能提交计划，请继续")         \
     X(TEXT_PLAN_FIRST, "Submit a plan first", "请先提交计划")                                     \
     X(TEXT_PLAN_APPROVED, "The user approved the plan", "用户批准了计划")                         \

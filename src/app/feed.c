@@ -308,7 +308,7 @@ static void put_growing_call(struct feed *feed, const struct speech *speech, siz
 {
     struct preview preview;
     str args, thread_id = str_c(feed->thread_id);
-    speech_call(speech, index, &preview, &args);
+    if (!speech_call(speech, index, &preview, &args)) return;
     preview.at = clock_wall(&clock_system);
     native_preview(&feed->frame, thread_id, &preview);
     preview.kind = PREVIEW_CALL_ARGS;

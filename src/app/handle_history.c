@@ -3,12 +3,15 @@
  * History by pages, and event streams.
  */
 #include "agent/facts.h"
+#include "app/attachment_url.h"
+#include "app/cards.h"
 #include "app/exchange.h"
 #include "app/feed.h"
 #include "app/handlers.h"
 #include "app/query.h"
 #include "app/server.h"
 #include "app/settle.h"
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/limits.h"
 #include "store/store.h"
@@ -43,13 +46,19 @@ static enum err history_run(struct job *job, struct db *db)
     return e ? e : interactions_of_thread(db, arena, h->thread.id, &h->open);
 }
 
-static void history_done(struct job *job, enum err e)
+/* Signed, for whoever shows the file: a picture in a page, another program. */
+static str signed_url(void *arg, str id)
 {
-    struct history *h = (struct history *)(void *)job;
-    if (e) {
-        exchange_error(h->x, e, NULL);
-        return;
-    }
+    const struct history *h = arg;
+    const struct server *server = h->x->server;
+    return attachment_url_make(exchange_arena(h->x), server->secret,
+                               server->config->public_url.prefix, id, clock_wall(&clock_system))
+        .text;
+}
+
+static void history_answer(void *arg)
+{
+    struct history *h = arg;
     struct buf out, row;
     struct json_writer w;
     buf_init(&out, HTTP_ANSWER_BYTES_MAX / 2);
@@ -60,7 +69,7 @@ static void history_done(struct job *job, enum err e)
     json_array(&w);
     for (size_t i = 0; i < h->list.count; i++) {
         buf_clear(&row);
-        message_write(&row, &h->list.messages[i]);
+        message_write_with(&row, &h->list.messages[i], signed_url, h);
         json_raw(&w, buf_str(&row));
     }
     json_array_end(&w);
@@ -84,6 +93,16 @@ static void history_done(struct job *job, enum err e)
         exchange_json(h->x, 200, buf_str(&out));
     buf_done(&row);
     buf_done(&out);
+}
+
+static void history_done(struct job *job, enum err e)
+{
+    struct history *h = (struct history *)(void *)job;
+    if (e)
+        exchange_error(h->x, e, NULL);
+    else
+        cards_read(h->x->server, exchange_arena(h->x), h->list.messages, h->list.count,
+                   history_answer, h);
 }
 
 static enum err parse_before(struct history *h, struct exchange *x, struct fault *reterr)

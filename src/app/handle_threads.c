@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/files.h"
 #include "agent/run.h"
+#include "agent/texts.h"
 #include "app/change.h"
 #include "app/feed.h"
 #include "app/handlers.h"
@@ -13,6 +15,9 @@
 #include "app/server.h"
 #include "app/thread_change.h"
 #include "base/limits.h"
+#include "store/attachments.h"
+#include "store/blob.h"
+#include "store/blob_rows.h"
 #include "store/calls.h"
 #include "tool/spool.h"
 
@@ -209,6 +214,8 @@ struct delete_thread {
     unsigned char random[ID_RANDOM_BYTES];
     str *spools;
     size_t spool_count;
+    struct blob_rows blobs;
+    struct attachment_list attachments;
 };
 
 /* What a call under way does cannot be taken back, and has to be written down somewhere: the run is
@@ -261,6 +268,10 @@ static enum err delete_apply(struct change *change, struct db *db)
     change->status = 204;
     e = end_wait(delete, db, thread.id);
     if (!e) e = calls_spools(db, arena, thread.id, &delete->spools, &delete->spool_count);
+    if (!e) e = blob_rows_of_thread(db, arena, thread.id, &delete->blobs);
+    if (!e)
+        e = attachments_of_thread(db, arena, thread.owner, thread.thread_id, &delete->attachments);
+    if (!e) e = attachments_delete(db, thread.owner, thread.thread_id);
     return e ? e : thread_delete(db, thread.id);
 }
 
@@ -278,6 +289,12 @@ static void delete_after(struct change *change)
     if (delete->waited) interactions_changed(server);
     for (size_t i = 0; i < delete->spool_count; i++)
         spool_remove(server->spool, delete->spools[i], NULL, NULL);
+    for (size_t i = 0; i < delete->blobs.count; i++)
+        blob_remove(server->blobs, delete->blobs.rows[i].bucket, delete->blobs.rows[i].path, NULL,
+                    NULL);
+    for (size_t i = 0; i < delete->attachments.count; i++)
+        blob_remove(server->blobs, delete->attachments.rows[i].bucket,
+                    delete->attachments.rows[i].path, NULL, NULL);
 }
 
 void handle_thread_delete(struct exchange *x)
@@ -300,6 +317,18 @@ struct export
     struct buf out;
 };
 
+/* Names of its files, a line each. */
+static void put_files(struct buf *out, const struct message *message)
+{
+    AUTO(arena_done) struct arena arena;
+    arena_init(&arena);
+    struct file_list list = files_of(&arena, message);
+    for (size_t i = 0; i < list.count; i++) {
+        str line = file_line(&arena, locale_of(message->plain), &list.files[i], FILE_NAMED);
+        buf_printf(out, "%.*s\n%s", STR_ARG(line), i + 1 == list.count ? "\n" : "");
+    }
+}
+
 static void put_markdown(struct buf *out, const struct message *message)
 {
     char time[RFC3339_BYTES];
@@ -307,6 +336,7 @@ static void put_markdown(struct buf *out, const struct message *message)
     buf_printf(out, "## %.*s · %s\n\n", STR_ARG(message->role), time);
     buf_append(out, message->plain);
     buf_append(out, STR("\n\n"));
+    put_files(out, message);
 }
 
 static enum err export_messages(struct export *export, struct db *db, struct json_writer *w)

@@ -97,6 +97,9 @@ struct message {
 /* ERR_BUSY if the thread has this id already. */
 enum err message_add(struct db *db, int64_t thread, const struct message *message) MUST_USE;
 enum err message_exists(struct db *db, int64_t thread, str id, bool *ret_exists) MUST_USE;
+/* ERR_NOT_FOUND. */
+enum err message_find(struct db *db, struct arena *arena, int64_t thread, str id,
+                      struct message *ret_message) MUST_USE;
 /* Rows of interactions follow their status. ERR_NOT_FOUND. */
 enum err message_set_metadata(struct db *db, int64_t thread, str id, str metadata) MUST_USE;
 

@@ -85,6 +85,23 @@ static void message_read(struct stmt *s, struct arena *arena, struct message *me
     };
 }
 
+enum err message_find(struct db *db, struct arena *arena, int64_t thread, str id,
+                      struct message *ret_message)
+{
+    struct stmt *s =
+        db_prepare(db, "SELECT " MESSAGE_COLUMNS " FROM messages WHERE thread=?1 AND id=?2");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_str(s, 2, id);
+    struct message message;
+    bool found = stmt_step(s);
+    if (found) message_read(s, arena, &message);
+    enum err e = stmt_end(s);
+    if (e) return e;
+    if (!found) return ERR_NOT_FOUND;
+    *ret_message = message;
+    return OK;
+}
+
 static void reverse(struct message_list *list)
 {
     for (size_t i = 0; i < list->count / 2; i++) {

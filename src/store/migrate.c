@@ -375,7 +375,6 @@ static const struct migration migrations[] = {
         ") STRICT;"
         "CREATE INDEX blobs_by_thread ON blobs(thread);"
         "CREATE INDEX blobs_waiting ON blobs(n) WHERE waiting=1;"
-        "CREATE INDEX blobs_by_spool ON blobs(spool) WHERE spool<>'';"
         "CREATE TABLE attachments ("
         "  id TEXT PRIMARY KEY,"
         "  owner TEXT NOT NULL,"

@@ -311,7 +311,8 @@ static str by_content(struct summary *s)
 {
     const struct json *result = s->source->result;
     const struct json *content = json_get(result, STR("content"));
-    return plain(s, json_text(content ? content : result));
+    str own = plain(s, s->source->content);
+    return own.len ? own : plain(s, json_text(content ? content : result));
 }
 
 static str by_members(struct summary *s)

@@ -16,6 +16,7 @@ struct summary_source {
     str tool;                         /* its name */
     str template_zh, template_en;     /* of the tool's own row; empty: ours, if we have one */
     const struct json *args, *result; /* NULL: none */
+    str content;                      /* the tool's own words; may be empty */
     str error;                        /* why it failed; p is NULL if it did not */
     str locale;
 };

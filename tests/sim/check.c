@@ -32,6 +32,7 @@ struct reading {
     const struct outcome *o;
     int rank;     /* of the fact before, in its commit */
     size_t calls; /* tool.call facts so far */
+    size_t card;  /* place of the call that is the card of the turn, not a call */
     size_t texts; /* text.message.end facts so far */
     int asked;    /* place of the call whose request came last */
     bool unled;   /* resolved outside a leg, and no leg has begun since */
@@ -171,11 +172,13 @@ static void check_tool_call(struct sim *sim, struct reading *r, const struct jso
 {
     const struct turn *turn = &r->input->turn;
     str id = json_text(json_get(data, STR("toolCallId")));
-    if (r->calls >= turn->call_count || !str_eq(id, turn->calls[r->calls].call_id)) {
+    size_t at = r->calls + (r->calls >= r->card);
+    bool pressed = sim->press_tool.len; /* its id is the graph's own */
+    if (at >= turn->call_count || (!pressed && !str_eq(id, turn->calls[at].call_id))) {
         broken(sim, "tool.call number %zu is not the model's", r->calls + 1);
         return;
     }
-    if (!str_eq(json_text(json_get(data, STR("toolName"))), turn->calls[r->calls].name))
+    if (!str_eq(json_text(json_get(data, STR("toolName"))), turn->calls[at].name))
         broken(sim, "a call has another name");
     r->calls++;
     if (deed_of(sim, id)) broken(sim, "two calls have one id");
@@ -253,7 +256,8 @@ static void check_facts(struct sim *sim, const struct view *view, const struct i
                         const struct outcome *o)
 {
     struct reading r = {.input = input, .o = o, .asked = -1};
-    bool led = false;
+    bool led = false, turn = input && input->kind == INPUT_TURN;
+    if (turn) r.card = oracle_card(sim, view, input);
     for (size_t i = 0; i < o->fact_count && !sim->broken[0]; i++) {
         led = led || is(&o->facts[i], FACT_RUN_STARTED);
         check_fact(sim, &r, &o->facts[i]);
@@ -261,10 +265,11 @@ static void check_facts(struct sim *sim, const struct view *view, const struct i
     if (led != o->leg_begins) broken(sim, "a leg begins in facts or rows alone");
     if (r.unled) broken(sim, "an answer outside a leg began none");
     if (o->ended != (sim->log.place == LOG_IDLE)) broken(sim, "the run and its leg differ");
-    if (!input || input->kind != INPUT_TURN) return;
+    if (!turn) return;
     bool offered = graph_node(&view->state) != NODE_DELIVER;
+    size_t count = input->turn.call_count;
     if (r.texts != 1) broken(sim, "a turn with %zu messages", r.texts);
-    if (r.calls != (offered ? input->turn.call_count : 0)) broken(sim, "%zu calls", r.calls);
+    if (r.calls != (offered ? count - (r.card < count) : 0)) broken(sim, "%zu calls", r.calls);
     sim->log.turns++;
 }
 
@@ -467,11 +472,34 @@ static void check_budget(struct sim *sim, const struct view *view, const struct 
         broken(sim, "a run that is being cancelled goes on");
 }
 
+/* A call that ran has one object, which waits if nobody has put it, and its row says so. */
+static void check_blobs(struct sim *sim, const struct outcome *o)
+{
+    size_t named = 0;
+    for (size_t i = 0; i < o->message_count; i++) {
+        const struct message *row = &o->messages[i];
+        if (!str_eq(row->role, STR("tool"))) continue;
+        bool names = str_find(row->metadata, STR("\"storage_path\"")) >= 0;
+        bool missing = str_ends(row->metadata, STR(",\"storage_missing\":true}"));
+        size_t found = 0;
+        for (size_t j = 0; j < o->blob_count; j++) {
+            if (!str_eq(o->blobs[j].message_id, row->id)) continue;
+            found++;
+            if (o->blobs[j].waiting != missing || (missing && !o->blobs[j].bytes.len))
+                broken(sim, "the object of a result is not where its row says");
+        }
+        if (found != names) broken(sim, "a result has %zu objects", found);
+        named += names;
+    }
+    if (named != o->blob_count) broken(sim, "objects without a row");
+}
+
 void check_outcome(struct sim *sim, const struct view *view, const struct input *input,
                    const struct outcome *o, const int *settings)
 {
     check_facts(sim, view, input, o);
     check_rows(sim, o);
+    check_blobs(sim, o);
     if (!input || sim->broken[0]) return;
     check_audit(sim, o);
     if (input->kind == INPUT_TURN) oracle_turn(sim, view, input, o, settings);
@@ -640,6 +668,12 @@ static void check_results_follow(struct sim *sim, const struct context *context,
         const struct call *row = world_call(sim, id);
         bool there = next < context->count && str_eq(context->messages[next].role, STR("tool")) &&
                      str_eq(context->messages[next].tool_call_id, id);
+        bool card = !row && str_starts(id, STR("card_"));
+        if (there && card) {
+            if (!str_eq(context->messages[next].text, STR("shown")))
+                broken(sim, "a card has another result than that it was shown");
+            continue;
+        }
         if (!there || !row) {
             broken(sim, "a call stands in the context without its result");
             return;
@@ -675,6 +709,9 @@ void check_history(struct sim *sim, const struct state *state)
         if (context.messages[i].tool_calls.len) check_results_follow(sim, &context, i);
     }
     calls = sim->world.call_count;
+    for (size_t i = 0; i < sim->world.message_count; i++)
+        calls +=
+            sim->world.messages[i].hints.len > 0; /* cards: no rows, but the model called them */
     if (results != calls) broken(sim, "%zu calls and %zu results in the context", calls, results);
 }
 
@@ -691,6 +728,11 @@ void check_ended(struct sim *sim)
     for (size_t i = 0; i < world->call_count; i++)
         if (!call_state_settled(world->calls[i].state) || !world->calls[i].result_id.len)
             broken(sim, "the run ended and a call is %s", call_state_name(world->calls[i].state));
+    size_t made = 0;
+    for (size_t i = 0; i < sim->deed_count; i++) made += sim->deeds[i].run == world->run.id;
+    bool done = world->run.status == RUN_COMPLETED;
+    if (sim->press_tool.len && (made > 1 || (done && !made) || sim->log.turns > 1))
+        broken(sim, "a button made %zu calls in %u turns", made, sim->log.turns);
     for (size_t i = 0; i < world->fact_count; i++)
         if (world->facts[i].seq != (int64_t)i + 1) broken(sim, "a gap before fact %zu", i + 1);
 }

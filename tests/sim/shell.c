@@ -270,6 +270,7 @@ static void call_model(struct sim *sim)
 {
     struct process *process = &sim->process;
     const struct state *state = &process->view.state;
+    if (sim->press_tool.len) broken(sim, "a button asks the model");
     if (graph_overdue(state, &sim->house.agent, sim->now)) {
         step(sim, (struct input){.kind = INPUT_OVERDUE});
         return;
@@ -322,6 +323,41 @@ static void nothing_to_do(struct sim *sim)
     process->state = SHELL_GONE;
 }
 
+/* Object storage takes most of what is put there. */
+static void show(struct sim *sim)
+{
+    struct process *process = &sim->process;
+    const struct view *view = &process->view;
+    struct input input = {.kind = INPUT_SHOW};
+    struct payload *made = arena_array(&process->loaded, view->calls.count, sizeof *input.payloads);
+    for (size_t i = 0; i < view->calls.count; i++) {
+        const struct call *call = &view->calls.rows[i];
+        if (!call_state_settled(call->state) || call->result_id.len || !call->started) continue;
+        struct payload *payload = &made[input.payload_count++];
+        payload_make(&process->loaded,
+                     &(struct payload_source){.call = call,
+                                              .locale = view->state.locale,
+                                              .run_id = view->state.trace_id,
+                                              .user_id = view->state.user_id,
+                                              .tools = &sim->house.tools},
+                     payload);
+        payload->stored = !one_in(&sim->chance, 4);
+    }
+    input.payloads = made;
+    step(sim, input);
+}
+
+static void press(struct sim *sim)
+{
+    struct process *process = &sim->process;
+    const struct state *state = &process->view.state;
+    struct turn_call *call = ARENA_NEW(&process->loaded, struct turn_call);
+    *call = (struct turn_call){.name = state->press_tool, .args = state->press_args};
+    if (!str_eq(call->name, sim->press_tool) || !str_eq(call->args, sim->press_args))
+        broken(sim, "another call than the button's");
+    step(sim, (struct input){.kind = INPUT_TURN, .turn = {.calls = call, .call_count = 1}});
+}
+
 static void go_on(struct sim *sim)
 {
     struct process *process = &sim->process;
@@ -338,10 +374,13 @@ static void go_on(struct sim *sim)
              (struct input){.kind = INPUT_CANCEL, .turn = speech_so_far(sim, &process->loaded)});
         break;
     case EFFECT_SHOW:
-        step(sim, (struct input){.kind = INPUT_SHOW});
+        show(sim);
         break;
     case EFFECT_START:
         step(sim, (struct input){.kind = INPUT_START});
+        break;
+    case EFFECT_PRESS:
+        press(sim);
         break;
     case EFFECT_MODEL:
         call_model(sim);

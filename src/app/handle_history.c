@@ -56,9 +56,27 @@ static str signed_url(void *arg, str id)
         .text;
 }
 
+/* Cards are large, and how large is known only now: a page ends behind what passes its bound, seen
+ * from where it begins. */
+static void end_page(struct history *h)
+{
+    struct message_list *list = &h->list;
+    size_t kept = 0;
+    for (size_t bytes = 0; kept < list->count; kept++) {
+        size_t at = h->has_after ? kept : list->count - 1 - kept;
+        if (bytes > MESSAGE_PAGE_BYTES_MAX) break;
+        bytes += list->messages[at].ui.len;
+    }
+    if (kept == list->count) return;
+    if (!h->has_after) list->messages += list->count - kept;
+    list->count = kept;
+    list->more = true;
+}
+
 static void history_answer(void *arg)
 {
     struct history *h = arg;
+    end_page(h);
     struct buf out, row;
     struct json_writer w;
     buf_init(&out, HTTP_ANSWER_BYTES_MAX / 2);

@@ -6,44 +6,30 @@
 #include <string.h>
 
 #include "agent/begin.h"
+#include "agent/files.h"
 #include "app/handlers.h"
+#include "app/inline_files.h"
 #include "app/plain_message.h"
 #include "app/query.h"
 #include "app/run_input.h"
 #include "app/say.h"
 #include "app/server.h"
+#include "app/start_run.h"
 #include "app/thread_change.h"
 #include "base/limits.h"
 #include "base/map.h"
-
-static str new_id(struct arena *arena, const char *prefix)
-{
-    char id[ID_BYTES];
-    id_random(id);
-    return arena_printf(arena, "%s%s", prefix, id);
-}
 
 /* ---- POST /runs ---- */
 
 struct post_run {
     struct thread_change tc;
     struct run_input input;
-    bool own_run_id; /* the client gave none: nothing to repeat */
-    str run_id, task_id, thread_id;
+    struct inline_files files; /* whose bytes came along */
+    bool own_run_id;           /* the client gave none: nothing to repeat */
+    str run_id, thread_id;
     unsigned char hash[HASH_BYTES];
     struct plain_message plain; /* its new messages */
-    uint32_t max_rounds;        /* of the agent, when the request came; its settings may change */
-    str locale;                 /* likewise */
-    str timezone;               /* of the person */
-    bool queue_full;
-};
-
-/* What the 202 says of it. */
-struct told {
-    str run_id, task_id;
-    int64_t seq;
-    str answered; /* JSON list; empty: it was no answer */
-    bool queued;  /* behind something that a person decides, or a model that is tried again */
+    struct start_run start;     /* if they are no answer */
 };
 
 /* The same runId: the same answer, or a refusal. ERR_NOT_FOUND: it is new. */
@@ -61,15 +47,6 @@ static enum err repeated(struct post_run *post, struct db *db)
     change->status = 202;
     change->body = known.answer;
     return OK;
-}
-
-/* May one more wait on the thread? Nothing that waits is read for that. */
-static enum err look_at_queue(struct post_run *post, struct db *db)
-{
-    size_t count = 0, bytes = 0;
-    enum err e = post->tc.created ? OK : run_queue_size(db, post->tc.thread.id, &count, &bytes);
-    post->queue_full = count >= RUN_QUEUE_MAX || bytes > RUN_QUEUE_BYTES_MAX;
-    return e;
 }
 
 /* Does the thread have a message of this id, said or waiting? */
@@ -99,12 +76,16 @@ static enum err new_messages(struct post_run *post, struct db *db, struct messag
     size_t count = 0;
     AUTO(map_done) struct map seen;
     map_init(&seen, RUN_MESSAGES_MAX);
-    enum err e = look_at_queue(post, db);
+    enum err e = OK;
     for (size_t i = 0; !e && i < input->message_count; i++) {
         struct message message = input->messages[i];
         bool known;
         e = is_known(post, db, &seen, message.id, &known);
         if (e || known) continue;
+        if (input->parts[i].count)
+            e = parts_take(db, arena, &input->parts[i], change->x->who.user, &message,
+                           &change->why);
+        if (e) continue;
         if (!message.id.len) message.id = new_id(arena, "msg_");
         message.run_id = post->run_id;
         message.created = change->now;
@@ -116,6 +97,30 @@ static enum err new_messages(struct post_run *post, struct db *db, struct messag
     *ret_messages = messages;
     *ret_count = count;
     return OK;
+}
+
+/* The rows of the files that came along with the new messages. */
+static enum err add_files(struct post_run *post, struct db *db)
+{
+    const struct plain_message *plain = &post->plain;
+    enum err e = OK;
+    for (size_t i = 0; !e && i < post->files.count; i++) {
+        struct inline_file *file = &post->files.files[i];
+        for (size_t j = 0; !file->used && j < plain->count; j++)
+            file->used = str_find(plain->messages[j].attachments, file->row.id) >= 0;
+        if (file->used) e = attachment_add(db, &file->row);
+    }
+    return e;
+}
+
+/* A thread that begins with files alone is called after them. */
+static enum err name_after_files(struct post_run *post, struct db *db)
+{
+    struct thread *thread = &post->tc.thread;
+    struct arena *arena = change_arena(&post->tc.change);
+    if (!post->tc.created || thread->title.len) return OK;
+    thread->title = title_from(arena, files_named(arena, &post->plain.messages[0]));
+    return thread_rename(db, thread->id, thread->title, post->tc.change.now);
 }
 
 static enum err find_or_add_thread(struct post_run *post, struct db *db)
@@ -137,143 +142,6 @@ static enum err find_or_add_thread(struct post_run *post, struct db *db)
                               .created = change->now,
                               .updated = change->now};
     return thread_add(db, thread);
-}
-
-static str answer_json(struct post_run *post, const struct told *told)
-{
-    struct change *change = &post->tc.change;
-    struct arena *arena = change_arena(change);
-    str prefix = change->x->server->config->public_url.prefix;
-    str more = STR_EMPTY;
-    if (told->answered.len)
-        more = arena_printf(arena, ",\"answered\":%.*s", STR_ARG(told->answered));
-    return arena_printf(
-        arena,
-        "{\"taskId\":\"%.*s\",\"threadId\":\"%.*s\",\"runId\":\"%.*s\",\"created\":%s,\"seq\":%lld,"
-        "\"eventsUrl\":\"%.*s/api/v1/agent/runs/%.*s/events?after=%lld\"%.*s%s}",
-        STR_ARG(told->task_id), STR_ARG(post->thread_id), STR_ARG(told->run_id),
-        post->tc.created ? "true" : "false", (long long)told->seq, STR_ARG(prefix),
-        STR_ARG(post->thread_id), (long long)told->seq, STR_ARG(more),
-        told->queued ? ",\"queued\":true" : "");
-}
-
-/* The thread is busy: the message waits its turn, as fact run.queued. */
-static enum err enqueue(struct post_run *post, struct db *db, struct run *run,
-                        const struct message *messages, size_t count)
-{
-    struct change *change = &post->tc.change;
-    struct arena *arena = change_arena(change);
-    struct buf queued;
-    buf_init(&queued, 4 * RUN_INPUT_BYTES_MAX);
-    queued_write(&queued, messages, count);
-    bool too_large = queued.full;
-    run->queued = arena_str(arena, buf_str(&queued));
-    buf_done(&queued);
-    if (too_large) return ERR_TOO_LARGE;
-    run->status = RUN_QUEUED;
-    enum err e = run_add(db, run);
-    for (size_t i = 0; !e && i < count; i++) e = queued_id_add(db, run, messages[i].id);
-    if (e) return e;
-
-    struct fact *fact = ARENA_NEW(arena, struct fact);
-    struct buf data;
-    struct json_writer w;
-    buf_init(&data, 4 * RUN_INPUT_BYTES_MAX);
-    json_write_begin(&w, &data);
-    json_object(&w);
-    json_member(&w, STR("taskId"), run->task_id);
-    json_key(&w, STR("n"));
-    json_number_i64(&w, run->start_seq + 1);
-    json_key(&w, STR("message"));
-    struct buf row;
-    buf_init(&row, 4 * RUN_INPUT_BYTES_MAX);
-    message_write(&row, &messages[count - 1]);
-    json_raw(&w, buf_str(&row));
-    json_object_end(&w);
-    *fact = (struct fact){.type = "run.queued",
-                          .run_id = run->run_id,
-                          .at = change->now,
-                          .data = arena_str(arena, buf_str(&data))};
-    buf_done(&row);
-    buf_done(&data);
-    e = facts_append(db, run->thread, fact, 1, change->now);
-    if (!e) thread_change_facts(&post->tc, fact, 1);
-    return e;
-}
-
-static enum err begin_now(struct post_run *post, struct db *db, struct run *run,
-                          const struct message *messages, size_t count)
-{
-    struct change *change = &post->tc.change;
-    struct begun begun;
-    struct begin begin = {.max_rounds = post->max_rounds,
-                          .locale = post->locale,
-                          .timezone = post->timezone,
-                          .epoch = change->x->server->saver.epoch,
-                          .owner = change->x->who.user,
-                          .thread_id = post->thread_id,
-                          .now = change->now};
-    run->status = RUN_RUNNING;
-    enum err e = run_add(db, run);
-    if (!e) e = run_begin(db, change_arena(change), &begin, run, messages, count, &begun);
-    if (e) return e;
-    thread_change_facts(&post->tc, begun.facts, begun.fact_count);
-    post->tc.wake = true;
-    return OK;
-}
-
-static enum err queue_full(struct change *change)
-{
-    return fault(&change->why, ERR_RATE_LIMITED, "too many messages wait on this thread");
-}
-
-/* Somebody is at work on the thread: what the agent's policy says. */
-static enum err begin_busy(struct post_run *post, struct db *db, struct run *current,
-                           struct run *run, const struct message *messages, size_t count)
-{
-    struct change *change = &post->tc.change;
-    enum busy policy = change->x->server->agent.busy;
-    if (policy == BUSY_REJECT && current->status != RUN_QUEUED)
-        return fault(&change->why, ERR_BUSY, "a run is under way on this thread");
-    if (post->queue_full) return queue_full(change);
-    enum err e = enqueue(post, db, run, messages, count);
-    if (e || policy != BUSY_INTERRUPT || current->status != RUN_RUNNING) return e;
-    struct stepped stepped;
-    post->tc.cancel = true;
-    return run_cancel(db, change_arena(change), &change->x->server->saver, current->thread, current,
-                      change->now, post->plain.settle.random, &stepped);
-}
-
-/* The message is a run of its own: now, or when its turn comes. */
-static enum err begin(struct post_run *post, struct db *db, struct plain_message *plain,
-                      bool follows, int64_t seq)
-{
-    struct change *change = &post->tc.change;
-    struct server *server = change->x->server;
-    struct message *messages = plain->messages;
-    struct run current, run = {.thread = post->tc.thread.id,
-                               .run_id = post->run_id,
-                               .agent = server->agent.name,
-                               .model = str_c(server->agent.model.name),
-                               .task_id = post->task_id,
-                               .input = post->input.leg,
-                               .start_seq = seq,
-                               .created = change->now};
-    for (size_t i = 0; i < plain->count; i++)
-        messages[i].metadata = metadata_with_run(change_arena(change), messages[i].metadata,
-                                                 post->run_id, post->task_id, STR_EMPTY);
-    if (follows && post->queue_full) return queue_full(change);
-    if (follows) return enqueue(post, db, &run, messages, plain->count);
-    enum err e = run_current(db, change_arena(change), run.thread, &current);
-    bool idle = e == ERR_NOT_FOUND;
-    if (idle)
-        e = run_next(db, change_arena(change), run.thread, &current); /* others wait already */
-    if (e == ERR_NOT_FOUND)
-        e = begin_now(post, db, &run, messages, plain->count);
-    else if (!e)
-        e = begin_busy(post, db, &current, &run, messages, plain->count);
-    if (idle) post->tc.wake = true; /* also if those who wait were left behind by a failure */
-    return e;
 }
 
 /* New messages of the request; without one the change is a refusal, which is committed if it left a
@@ -301,6 +169,7 @@ static enum err post_apply(struct change *change, struct db *db)
     struct plain_taken taken;
     bool refused;
     thread_change_reset(&post->tc);
+    for (size_t i = 0; i < post->files.count; i++) post->files.files[i].used = false;
     post->plain.settle.now = change->now;
     enum err e = find_or_add_thread(post, db);
     if (e) return e;
@@ -313,17 +182,22 @@ static enum err post_apply(struct change *change, struct db *db)
     int64_t seq = post->tc.thread.last_seq;
     e = plain_message(&post->tc, db, &post->plain, &taken);
     if (e || taken.fate == PLAIN_REFUSED) return e;
+    e = add_files(post, db);
+    if (!e) e = name_after_files(post, db);
+    if (e) return e;
     bool follows = taken.fate == PLAIN_FOLLOWS, answer = taken.fate == PLAIN_ANSWER;
-    if (!answer) e = begin(post, db, &post->plain, follows, seq);
+    if (!answer)
+        e = start_run(&post->tc, db, &post->start, post->plain.messages, post->plain.count, follows,
+                      seq);
     if (e) return e;
 
     struct told told = {.run_id = answer ? taken.run_id : post->run_id,
-                        .task_id = answer ? taken.task_id : post->task_id,
+                        .task_id = answer ? taken.task_id : post->start.task_id,
                         .seq = seq,
                         .answered = taken.answered,
                         .queued = follows};
     change->status = 202;
-    change->body = answer_json(post, &told);
+    change->body = accepted_json(&post->tc, &told);
     struct accepted accepted = {.answer = change->body};
     memcpy(accepted.hash, post->hash, HASH_BYTES);
     return accepted_add(db, post->tc.thread.id, post->run_id, &accepted, change->now);
@@ -347,18 +221,76 @@ static void prepare_plain(struct post_run *post, const struct exchange *x)
     crypto_random(post->plain.expire_random, sizeof post->plain.expire_random);
 }
 
+static void post_after(struct change *change)
+{
+    struct post_run *post = (struct post_run *)(void *)change;
+    thread_change_tell(change);
+    inline_files_drop(&post->files, change->x->server->blobs); /* of messages that were known */
+}
+
+/* After ERR_IO nobody knows what the store has; the next start does, and the sweeper looks. */
+static void post_undone(struct change *change, enum err e)
+{
+    struct post_run *post = (struct post_run *)(void *)change;
+    for (size_t i = 0; i < post->files.count; i++) post->files.files[i].used = e == ERR_IO;
+    inline_files_drop(&post->files, change->x->server->blobs);
+}
+
+/* The files are put: now the messages. */
+static void on_files(void *arg, enum err e, const struct fault *why)
+{
+    struct post_run *post = arg;
+    struct exchange *x = post->tc.change.x;
+    if (e)
+        exchange_error(x, e, why && why->field[0] ? why : NULL); /* paths of ours stay here */
+    else
+        change_start(&post->tc.change, x);
+}
+
+/* A slot for each part whose bytes came along; the part is told where its row will be. */
+static void collect_files(struct post_run *post, struct exchange *x)
+{
+    struct inline_files *files = &post->files;
+    files->bytes_max = x->server->config->upload_bytes_max;
+    files->files = arena_array(exchange_arena(x), post->input.data_count + 1, sizeof *files->files);
+    for (size_t i = 0; i < post->input.message_count; i++) {
+        const struct parts *parts = &post->input.parts[i];
+        for (size_t j = 0; j < parts->count; j++) {
+            struct part *part = &parts->rows[j];
+            if (part->kind != PART_DATA) continue;
+            struct inline_file *file = &files->files[files->count++];
+            part_path(parts, j, file->field);
+            file->base64 = part->data;
+            file->row = (struct attachment){.owner = x->who.user,
+                                            .thread_id = post->thread_id,
+                                            .filename = part->filename,
+                                            .created = clock_wall(&clock_system)};
+            part->stored = &file->row;
+        }
+    }
+}
+
+static enum err parse_post(struct post_run *post, struct exchange *x, struct fault *reterr)
+{
+    const struct url *public_url = &x->server->config->public_url;
+    const struct parts_home home = {
+        .origin = public_url->origin, .prefix = public_url->prefix, .host = x->request->head->host};
+    enum err e = run_input_parse(exchange_arena(x), x->body, &home, &post->input, reterr);
+    if (!e && wants_stream(x))
+        e = fault(reterr, ERR_NOT_ACCEPTABLE,
+                  "this form is not built yet; follow the eventsUrl of the answer");
+    if (!e && post->input.agent.len && !str_eq(post->input.agent, x->server->agent.name))
+        e = fault_field(reterr, ERR_INVALID_FIELD, "agent", "there is no agent \"%s\"",
+                        say(post->input.agent).text);
+    return e;
+}
+
 void handle_run_post(struct exchange *x)
 {
     struct post_run *post = ARENA_NEW(exchange_arena(x), struct post_run);
     struct arena *arena = exchange_arena(x);
     struct fault why = {0};
-    enum err e = run_input_parse(arena, x->body, &post->input, &why);
-    if (!e && wants_stream(x))
-        e = fault(&why, ERR_NOT_ACCEPTABLE,
-                  "this form is not built yet; follow the eventsUrl of the answer");
-    if (!e && post->input.agent.len && !str_eq(post->input.agent, x->server->agent.name))
-        e = fault_field(&why, ERR_INVALID_FIELD, "agent", "there is no agent \"%s\"",
-                        say(post->input.agent).text);
+    enum err e = parse_post(post, x, &why);
     if (e) {
         exchange_error(x, e, &why);
         return;
@@ -366,15 +298,26 @@ void handle_run_post(struct exchange *x)
     post->own_run_id = !post->input.run_id.len;
     post->thread_id = post->input.thread_id.len ? post->input.thread_id : new_id(arena, "thr_");
     post->run_id = post->own_run_id ? new_id(arena, "run_") : post->input.run_id;
-    post->task_id = new_id(arena, "task_");
-    post->max_rounds = x->server->agent.max_rounds;
-    post->locale = x->server->agent.locale;
-    post->timezone = timezone_of(json_get(x->body, STR("forwardedProps")));
+    start_run_init(&post->start, x);
+    post->start.run_id = post->run_id;
+    post->start.input = post->input.leg;
+    post->start.timezone = timezone_of(json_get(x->body, STR("forwardedProps")));
     crypto_sha256(x->request->body, post->hash);
     prepare_plain(post, x);
+    post->tc.change.x = x;
     post->tc.change.apply = post_apply;
-    post->tc.change.after = thread_change_tell;
-    change_start(&post->tc.change, x);
+    post->tc.change.after = post_after;
+    post->tc.change.undone = post_undone;
+    collect_files(post, x);
+    if (post->files.count)
+        inline_files_put(&post->files,
+                         &(struct inline_target){.loop = x->server->loop,
+                                                 .blobs = x->server->blobs,
+                                                 .transfers = &x->server->transfers,
+                                                 .arena = arena},
+                         on_files, post);
+    else
+        change_start(&post->tc.change, x);
 }
 
 /* ---- POST /runs/{threadId}/cancel ---- */

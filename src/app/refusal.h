@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why an answer is not taken: one list makes the word in the audit trail and the error that the
- * person sees. Pure. To add one: a row, and the place that finds it.
+ * Why an answer, or a press of a button, is not taken: one list makes the word in the audit trail
+ * and the error that the person sees. Pure. To add one: a row, and the place that finds it.
  */
 #ifndef APP_REFUSAL_H
 #define APP_REFUSAL_H
@@ -29,7 +29,12 @@
     X(REFUSAL_AMBIGUOUS, "ambiguous", ERR_AMBIGUOUS,                                              \
       "several questions are open; answer one of `interactions`")                                 \
     X(REFUSAL_NO_QUESTION, "no_question", ERR_NOT_FOUND, NULL)                                    \
-    X(REFUSAL_CLIENT_HISTORY, "client_history", ERR_INVALID_FIELD, NULL)
+    X(REFUSAL_CLIENT_HISTORY, "client_history", ERR_INVALID_FIELD, NULL)                          \
+    X(REFUSAL_ACTION_FORGED, "action_forged", ERR_INVALID_FIELD, NULL)                            \
+    X(REFUSAL_ACTION_UNKNOWN, "action_unknown", ERR_NOT_FOUND,                                    \
+      "the stored card has no such button, or cannot be read now")                                \
+    X(REFUSAL_ACTION_DISABLED, "action_disabled", ERR_FORBIDDEN, "this button is disabled")       \
+    X(REFUSAL_ACTION_TOOL, "action_tool", ERR_FORBIDDEN, "a button may not call this tool")
 
 #define REFUSAL_ENUM(reason, word, err, says) reason,
 enum refusal { REFUSALS(REFUSAL_ENUM) REFUSAL_COUNT };

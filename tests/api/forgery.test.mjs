@@ -11,6 +11,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { answer, answerRun, audit, cancelOne, execute, inbox, interaction, move, REFUSED, rows, until, waiting } from './asking.mjs';
+import { button, card, cardOf, payloadButton, press, pressed, shown, toolButton } from './buttons.mjs';
 import { bearer, call, postJson } from './home.mjs';
 import { approve, ask, ended, factsUntil, finished, order, resultsOf, settle, startPlace, tool } from './people.mjs';
 import { accepted, AGENT, cancel, history, postRun, runOf, user, waitFor } from './talk.mjs';
@@ -20,6 +21,16 @@ const RESOLVED = 1; // enum audit_action
 const TEA = { item: 'tea', count: 2 };
 const PLAN = { steps: [{ content: 'Order tea', done_when: 'it is ordered' }] };
 const calls = (...list) => ({ turns: [{ calls: list }, { text: 'Done.' }] });
+
+// A card beside a call that waits; its buttons would like to decide. The other card has more buttons than this one.
+const DEAL = card(
+  button('Open', 'url', { url: 'https://example.org/' }),
+  payloadButton('Approve', { decision: 'approve', approved: true, answer: 'Red', choice: 'c1' }),
+  toolButton('Order tea', 'order', TEA),
+  toolButton('Off', 'order', TEA, { disabled: true }),
+  ...['ask_user', 'submit_plan', 'show_card', 'approve'].map((name) => toolButton(name, name, { question: 'Yes?' })),
+);
+const LONG = card(...Array.from({ length: 20 }, (_, i) => toolButton(`b${i}`, 'look')));
 
 // What the model does, by the first word of the message.
 const LINES = [
@@ -38,6 +49,9 @@ const LINES = [
   { match: '^consent', ...calls(ask('Approve the order of tea?', { choices: ['approve', 'reject'] }), tool('order', TEA)) },
   { match: '^later', turns: [{ calls: [ask('Approve the order of tea?', { choices: ['approve', 'reject'] })] },
     { calls: [tool('order', TEA)] }, { text: 'Done.' }] },
+  { match: '^deal', ...calls(tool('show_card', DEAL), tool('order', TEA)) },
+  { match: '^room', ...calls(tool('show_card', DEAL), ask('Which room?', { choices: ['Red', 'Blue'] })) },
+  { match: '^long', turns: [{ calls: [tool('show_card', LONG)] }] },
   { turns: [{ text: 'Hello.' }] },
 ];
 
@@ -341,6 +355,89 @@ const MODEL = [
   } },
 ];
 
+// ---- buttons ----
+
+// A press with exactly this body; what is not given is the right one.
+const presses = (more, who = ann) => async ({ threadId }) => {
+  const { messageId, ids } = await cardOf(server, threadId, ann());
+  const body = typeof more === 'function' ? await more({ threadId, messageId, ids }) : more;
+  return postJson(server, `${AGENT}/actions`, { threadId, messageId, actionId: ids['Order tea'], ...body }, who());
+};
+const pressesButton = (label) => presses(({ ids }) => ({ actionId: ids[label] }));
+const other = (t) => shown(t, server, 'long', { headers: ann() });
+
+// It waits behind what is open, and decides nothing.
+const waitsBehind = (label) => async ({ threadId, runId }) => {
+  const made = await cardOf(server, threadId, ann());
+  const start = await pressed(server, made, made.ids[label], ann());
+  assert.deepEqual([start.queued, start.answered], [true, undefined]);
+  assert.equal((await runOf(server, threadId, ann())).runId, runId);
+};
+
+// The same bytes for a thread of somebody else and for one that nobody has; the owner's trail has nothing of it.
+const pressesElsewhere = (more = {}) => async ({ threadId }) => {
+  const { messageId } = await cardOf(server, threadId, ann());
+  const body = { messageId, actionId: 'a0', ...more };
+  const [real, none] = [await postJson(server, `${AGENT}/actions`, { ...body, threadId }, bob()),
+    await postJson(server, `${AGENT}/actions`, { ...body, threadId: 'nobodys' }, bob())];
+  assert.deepEqual(withoutOurs(real), withoutOurs(none), 'byte for byte as for a thread that nobody has');
+  return real;
+};
+
+const FORGED = { toolId: 'order', params: { item: 'gold', count: 20 }, args: { item: 'gold' }, decision: 'approve', label: 'Cancel',
+  action: { type: 'tool', toolId: 'order', params: { item: 'gold' } }, payload: { decision: 'approve' }, always: true, approved: true,
+  disabled: false, binding: 'x', interactionId: NOBODYS, runId: 'r1', 'actionId ': 'a0' };
+const UNKNOWN = { refused: [404, 'not_found', 'actionId'], why: 'action_unknown' };
+const ACTIONS = [
+  ...Object.entries(FORGED).map(([field, value]) => ({ name: `${field} beside the ids`, forge: presses({ [field]: value }),
+    refused: [400, 'invalid_field', field], why: 'action_forged' })),
+  { name: 'a button that the card does not have', forge: presses({ actionId: 'a99' }), ...UNKNOWN },
+  { name: 'the button of another card', forge: async (state) => {
+    const { ids } = await other(state.t);
+    return presses({ actionId: ids.b15 })(state);
+  }, ...UNKNOWN },
+  { name: 'the message of another thread', forge: async (state) => presses({ messageId: (await other(state.t)).messageId })(state),
+    refused: [404, 'not_found'] },
+  { name: 'a message without a card', forge: async (state) => {
+    const { messages: [{ id }] } = await history(server, state.threadId, '', ann());
+    return presses({ messageId: id, actionId: 'a0' })(state);
+  }, ...UNKNOWN },
+  ...['a0', 'approve', 'Approve'].map((actionId) => ({ name: `the card of the approval itself, ${actionId}`,
+    forge: (state) => presses({ messageId: state.asked.interactionId, actionId })(state), ...UNKNOWN })),
+  { name: 'the label instead of the id', forge: presses({ actionId: 'Order tea' }), ...UNKNOWN },
+  ...['A2', ' a2', 'a2 ', 'a2\u0000', 'a2\u0000x', '../a2', "a2' OR '1'='1", 'a\u0662', 'a2\u200b', '\u202ea2', '%61%32', 'root', '0'].map((actionId) => (
+    { name: `an actionId of strange characters: ${JSON.stringify(actionId)}`, forge: presses({ actionId }), ...UNKNOWN })),
+  ...['t\u0000', '../x', "t' OR '1'='1", '\u202e', 'x'.repeat(129)].map((threadId) => (
+    { name: `a threadId of strange characters: ${JSON.stringify(threadId).slice(0, 20)}`, forge: presses({ threadId }), refused: [404, 'not_found'] })),
+  { name: 'a messageId with a NUL behind it', forge: presses(({ messageId }) => ({ messageId: `${messageId}\u0000` })), refused: [404, 'not_found'] },
+  { name: 'an actionId of 1 MiB', forge: presses({ actionId: 'a'.repeat(1 << 20) }), refused: [413, 'too_large'] },
+  { name: 'a long actionId that fits', forge: presses({ actionId: 'a'.repeat(8000) }), ...UNKNOWN },
+  { name: 'a list of buttons', forge: presses({ actionId: ['a2'] }), refused: [400, 'invalid_field', 'actionId'] },
+  { name: 'a disabled button', forge: pressesButton('Off'), refused: [403, 'forbidden', 'actionId'], why: 'action_disabled' },
+  ...['ask_user', 'submit_plan', 'show_card', 'approve'].map((name) => ({ name: `a button of the tool ${name}`, forge: pressesButton(name),
+    refused: [403, 'forbidden', 'actionId'], why: 'action_tool' })),
+  { name: 'a button that says Approve, beside an approval', forge: waitsBehind('Approve') },
+  { name: 'a button of the very call that waits', forge: waitsBehind('Order tea'), mend: false, expects: async ({ threadId, asked }) => {
+    await approve(server, asked, ann()); // this one alone; the button's own call asks again
+    const next = await waitFor('the call of the button', async () => (await runOf(server, threadId, ann())).interactions
+      .find(({ interactionId }) => interactionId !== asked.interactionId));
+    assert.match(next.runId, /^act_/);
+    assert.deepEqual([street.ran(asked.toolCallId), street.ran(next.toolCallId)], [1, 0]);
+  } },
+  { name: 'a button with the answer, beside the question of another call', word: 'room', forge: waitsBehind('Approve'), mend: false },
+  { name: 'another user', forge: pressesElsewhere(), refused: [404, 'not_found'] },
+  { name: 'another user, with a decision', forge: pressesElsewhere({ decision: 'approve' }), refused: [400, 'invalid_field', 'decision'] },
+  { name: 'a press again after the thread was deleted', forge: async ({ t }) => {
+    const made = await other(t);
+    await pressed(server, made, made.ids.b0, ann());
+    await ended(server, made.threadId, ann());
+    assert.equal((await call(server, 'DELETE', `${AGENT}/threads/${made.threadId}`, { headers: ann() })).status, 204);
+    return press(server, made, made.ids.b0, ann());
+  }, refused: [404, 'not_found'] },
+  { name: 'nobody', forge: presses({}, () => ({})), refused: [401, 'unauthenticated'] },
+  { name: 'the page of another site', forge: presses({}, () => ({ ...ann(), origin: 'https://evil.example' })), refused: [403, 'forbidden'] },
+];
+
 // Makes the call wait: {threadId, runId, open, asked}. What is asked is the first confirm; else the first of all.
 async function set(t, row) {
   const made = await waiting(server, row.word ?? 'buy', { headers: ann() });
@@ -407,6 +504,7 @@ function table(list) {
 
 describe('answers over HTTP', () => table(HTTP));
 describe('plain messages', () => table(MESSAGES));
+describe('buttons of cards', () => table(ACTIONS.map((row) => ({ word: 'deal', ...row }))));
 describe('words of the model', () => table(MODEL));
 
 // ---- somebody writes into the database while the server is stopped ----

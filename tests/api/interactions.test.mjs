@@ -274,7 +274,8 @@ describe('an answer that is refused', () => {
     const source = await readFile(new URL('../../src/app/refusal.h', import.meta.url), 'utf8');
     const words = [...source.matchAll(/X\(REFUSAL_\w+,\s*"(\w+)"/g)].map(([, word]) => word);
     assert.ok(words.length > 10);
-    const elsewhere = ['not_visible', 'wrong_role', 'already_resolved', 'expired', 'superseded', 'ambiguous', 'no_question', 'client_history'];
+    const elsewhere = ['not_visible', 'wrong_role', 'already_resolved', 'expired', 'superseded', 'ambiguous', 'no_question', 'client_history',
+      'action_forged', 'action_unknown', 'action_disabled', 'action_tool'];
     assert.deepEqual(words.sort(), [...Object.keys(REFUSALS), ...elsewhere].sort());
   });
 

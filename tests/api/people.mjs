@@ -28,6 +28,7 @@ const HOUSES = {
   wait: { effect: 'read', schema: { type: 'object', properties: { until: { type: 'string' } } } }, // until it is let go
   ship: { effect: 'write', idempotent: false, schema: { type: 'object', properties: { until: { type: 'string' } } } }, // as wait
   fail: { effect: 'read', schema: { type: 'object' } },
+  show: { effect: 'read', schema: { type: 'object', properties: { hints: {} } } }, // a card as it was told to
 };
 
 export class Street {
@@ -72,6 +73,7 @@ export class Street {
         wait: () => this.#hold(visit.args.until, say, response),
         ship: () => this.#hold(visit.args.until, say, response),
         fail: () => say({ error: 'closed today' }, 503),
+        show: () => say({ content: 'Shown.', result: {}, ui_hints: visit.args.hints }),
       };
       doors[visit.house]();
     });

@@ -53,6 +53,22 @@ static const struct {
     {"{\"steps\":\"none\"}", true},
 };
 
+static const struct {
+    const char *args;
+    bool bad;
+} cards[] = {
+    {"{\"version\":\"2.1\",\"intent\":\"message\",\"status\":\"info\",\"title\":\"A card\"}",
+     false},
+    {"{\"version\":\"2.1\",\"intent\":\"data\",\"status\":\"success\",\"items\":[{\"key\":\"k\","
+     "\"value\":1}],\"actions\":[{\"label\":\"Go\",\"action\":{\"type\":\"tool\",\"toolId\":"
+     "\"put\"}}]}",
+     false},
+    {"{\"version\":\"2.1\",\"intent\":\"message\",\"status\":\"info\"}",
+     true}, /* nothing to show */
+    {"{\"version\":\"2.1\",\"intent\":\"message\",\"status\":\"fine\",\"title\":\"x\"}", true},
+    {"{\"version\":\"2.1\"", true},
+};
+
 static const char *const no_json[] = {"{\"n\":", "[1]", "\"n\"", "{\"n\":1}}", "\xff\xfe", "nul"};
 
 static str call_args(struct sim *sim, struct chance *chance, struct speech *speech, size_t at,
@@ -125,6 +141,24 @@ static void lead_with_plan(struct sim *sim, struct chance *chance, const struct 
     speech->calls[at].args = str_c(plans[below(chance, 3)].args);
 }
 
+/* Some turns show a card, alone or in the place of a call; some two, of which one is too many. */
+static void show_cards(struct sim *sim, uint32_t turn)
+{
+    enum { STREAM = 2 * 1000 * 1000 }; /* of chance: the rest of the life stays as it is */
+    struct chance chance = chance_from(sim->scenario.seed, sim->run_number, STREAM + turn);
+    struct speech *speech = &sim->process.speech;
+    if (sim->drill.on || sim->calm || !one_in(&chance, 6)) return;
+    if (!speech->call_count) add_call(sim, &chance);
+    for (unsigned n = 1 + one_in(&chance, 4); n; n--) {
+        size_t at = below(&chance, (unsigned)speech->call_count);
+        size_t pick = below(&chance, one_in(&chance, 4) ? COUNT(cards) : 2);
+        speech->kinds[at] = KIND_CARD;
+        speech->bad[at] = cards[pick].bad;
+        speech->calls[at].name = tool_show_card.name;
+        speech->calls[at].args = str_c(cards[pick].args);
+    }
+}
+
 /* An attempt begins: this is what it will say, piece by piece. */
 void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct state *state)
 {
@@ -143,13 +177,17 @@ void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct st
     speech->piece_count = below(&chance, PIECES_MAX + 1);
     for (size_t i = 0; i < speech->piece_count; i++)
         speech->pieces[i] = str_c(words[below(&chance, COUNT(words))]);
-    if (only_words(sim, &chance, node)) return;
+    if (only_words(sim, &chance, node)) {
+        show_cards(sim, turn);
+        return;
+    }
     unsigned count = 1 + sim->drill.on + below(&chance, sim->mood.parallel);
     for (unsigned i = 0; i < count; i++) add_call(sim, &chance);
     if (sim->drill.on)
         drill_calls(sim, &chance, state);
     else
         lead_with_plan(sim, &chance, state);
+    show_cards(sim, turn);
 }
 
 /* Its words come before its calls. */

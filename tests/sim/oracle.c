@@ -62,6 +62,7 @@ struct sorting {
 static struct fate_of_call sort_tool(struct sorting *s, int fake, str args_text)
 {
     struct sim *sim = s->sim;
+    bool pressed = sim->press_tool.len; /* a person wants it: no plan comes first */
     const struct json *args = parse(sim, args_text);
     enum form form = sim->house.forms[fake];
     if (form == FORM_GONE) return failed("tool_unavailable");
@@ -71,7 +72,7 @@ static struct fate_of_call sort_tool(struct sorting *s, int fake, str args_text)
         return wrong;
     }
     if (sim->house.agent.plan == PLAN_ALWAYS && fake_write((enum fake)fake) &&
-        !s->view->state.plan.count)
+        !s->view->state.plan.count && !pressed)
         return failed("plan_first");
     enum verdict verdict = verdict_of(sim, s->settings, (enum fake)fake, args);
     if (verdict == VERDICT_DENY) return failed("policy_denied");
@@ -97,10 +98,53 @@ static struct fate_of_call sort_one(struct sorting *s, size_t at)
     if (kind == KIND_TOOL || kind == KIND_BAD)
         return sort_tool(s, fake_of(speech->calls[at].name), speech->calls[at].args);
     if (speech->bad[at]) return wrong;
+    if (kind == KIND_CARD) return failed("not_shown"); /* another was shown before it */
     if (kind == KIND_ASK) return waiting;
     if (s->plan) return failed("not_offered"); /* the second of one turn */
     s->plan = true;
     return s->confirms++ < CONFIRMS_OPEN_MAX ? waiting : failed("too_many_confirms");
+}
+
+/* A button: one call, with words of nobody, and no correction to wait for. */
+static void press_turn(struct sim *sim, const struct view *view, const struct outcome *o,
+                       const int *settings)
+{
+    struct sorting s = {.sim = sim, .view = view, .settings = settings};
+    int fake = fake_of(sim->press_tool);
+    struct fate_of_call fate =
+        fake < 0 ? failed("tool_unavailable") : sort_tool(&s, fake, sim->press_args);
+    if (o->call_count != 1) {
+        broken(sim, "a button makes %zu calls", o->call_count);
+        return;
+    }
+    compare(sim, "a press", &o->calls[0].call, &fate);
+    if (!str_eq(o->calls[0].call.tool, sim->press_tool)) broken(sim, "a button calls another tool");
+    bool over = fate.state == CALL_FAILED;
+    if (over != (o->status == RUN_COMPLETED)) broken(sim, "a press that failed goes on");
+    sim->log.wrong = fate.wrong;
+}
+
+size_t oracle_card(const struct sim *sim, const struct view *view, const struct input *input)
+{
+    const struct speech *speech = &sim->process.speech;
+    size_t at = 0, count = input->turn.call_count;
+    if (sim->press_tool.len || graph_node(&view->state) == NODE_DELIVER) return count;
+    while (at < count && (speech->kinds[at] != KIND_CARD || speech->bad[at])) at++;
+    return at;
+}
+
+/* The message of the turn has the card, or none. */
+static void check_card(struct sim *sim, const struct outcome *o, str hints)
+{
+    for (size_t i = 0; i < o->message_count; i++) {
+        const struct message *row = &o->messages[i];
+        if (!str_eq(row->role, STR("assistant"))) continue;
+        if (!str_eq(row->hints, hints) || !row->ui.len != !hints.len)
+            broken(sim, "a message has another card than the model shows");
+        str data = o->facts[row->seq - 1].data;
+        if ((str_find(data, STR(",\"ui\":{")) >= 0) != (hints.len > 0))
+            broken(sim, "a card stands in the row or in the fact alone");
+    }
 }
 
 void oracle_turn(struct sim *sim, const struct view *view, const struct input *input,
@@ -108,13 +152,19 @@ void oracle_turn(struct sim *sim, const struct view *view, const struct input *i
 {
     struct sorting s = {.sim = sim, .view = view, .settings = settings};
     struct fate_of_call fates[TURN_CALLS_MAX];
-    size_t count = input->turn.call_count;
+    size_t count = input->turn.call_count, card = oracle_card(sim, view, input);
     bool wrong = false;
-    if (!count || graph_node(&view->state) == NODE_DELIVER) {
+    if (sim->press_tool.len) {
+        press_turn(sim, view, o, settings);
+        return;
+    }
+    check_card(sim, o, card < count ? input->turn.calls[card].args : STR_EMPTY);
+    if (count == (card < count) || graph_node(&view->state) == NODE_DELIVER) {
         if (o->call_count) broken(sim, "words changed a call");
         return;
     }
     for (size_t i = 0; i < count; i++) {
+        if (i == card) continue;
         fates[i] = sort_one(&s, i);
         wrong = wrong || fates[i].wrong;
     }
@@ -122,8 +172,10 @@ void oracle_turn(struct sim *sim, const struct view *view, const struct input *i
     bool abort = sim->log.wrong > CORRECTIONS_MAX;
     static const struct fate_of_call dropped = {.state = CALL_CANCELLED, .error = "cancelled"};
     for (size_t i = 0; i < count; i++)
-        compare(sim, "a turn", changed(o, input->turn.calls[i].call_id),
-                abort ? &dropped : &fates[i]);
+        if (i != card)
+            compare(sim, "a turn", changed(o, input->turn.calls[i].call_id),
+                    abort ? &dropped : &fates[i]);
+    if (o->call_count != count - (card < count)) broken(sim, "%zu calls are rows", o->call_count);
     if (abort != (o->status == RUN_FAILED)) broken(sim, "%u turns to correct", sim->log.wrong);
     if (!abort && o->state.consecutive_corrections != sim->log.wrong)
         broken(sim, "%u corrections are counted, there were %u", o->state.consecutive_corrections,

@@ -132,7 +132,7 @@ struct log {
 /* ---- what dies ---- */
 
 /* What the model meant with a call. */
-enum call_kind { KIND_ASK, KIND_PLAN, KIND_TOOL, KIND_BAD, KIND_NO_JSON, KIND_NO_TOOL };
+enum call_kind { KIND_ASK, KIND_PLAN, KIND_TOOL, KIND_BAD, KIND_NO_JSON, KIND_NO_TOOL, KIND_CARD };
 
 enum { TURN_CALLS_MAX = 9, PIECES_MAX = 5, FLIGHTS_MAX = TURN_CALLS_MAX };
 
@@ -241,8 +241,9 @@ struct sim {
     bool trace; /* tell it on standard error */
     msec now;
     unsigned commits, run_number;
-    struct arena life;    /* ends with the life */
-    struct arena scratch; /* ends with the commit */
+    str press_tool, press_args; /* the run is a button that was pressed; empty: a message */
+    struct arena life;          /* ends with the life */
+    struct arena scratch;       /* ends with the commit */
     struct mood mood;
     struct drill drill;
     struct house house;
@@ -327,6 +328,8 @@ void check_stored(struct sim *sim, const struct input *input, const struct outco
 void check_same(struct sim *sim, const struct outcome *o);
 void check_history(struct sim *sim, const struct state *state);
 void check_ended(struct sim *sim);
+/* Place of the card that goes with the words of a turn, and is no call; call_count: none does. */
+size_t oracle_card(const struct sim *sim, const struct view *view, const struct input *input);
 void oracle_turn(struct sim *sim, const struct view *view, const struct input *input,
                  const struct outcome *o, const int *settings);
 void oracle_start(struct sim *sim, const struct view *view, const struct outcome *o,

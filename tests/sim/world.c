@@ -142,8 +142,9 @@ static int64_t store_facts(struct sim *sim, const struct outcome *o)
 static void store_message(struct sim *sim, struct message m, int64_t base, size_t facts)
 {
     struct world *world = &sim->world;
-    str *const texts[] = {&m.id,         &m.role, &m.run_id, &m.content, &m.metadata,
-                          &m.tool_calls, &m.tool, &m.usage,  &m.plain,   &m.provider_data};
+    str *const texts[] = {&m.id,       &m.role,          &m.run_id, &m.content,
+                          &m.metadata, &m.tool_calls,    &m.tool,   &m.usage,
+                          &m.plain,    &m.provider_data, &m.ui,     &m.hints};
     if (m.seq < 1 || m.seq > (int64_t)facts) broken(sim, "a row belongs to no fact");
     for (size_t i = 0; i < world->message_count; i++)
         if (str_eq(world->messages[i].id, m.id)) broken(sim, "two rows have one id");
@@ -356,6 +357,19 @@ void world_fail(struct sim *sim)
 
 /* ---- the start of a run ---- */
 
+/* Some runs are buttons that were pressed: any tool, also one that is denied or gone by now, and
+ * arguments that do not fit it any more. */
+static void pick_press(struct sim *sim)
+{
+    enum { STREAM = 1000 * 1000 }; /* of chance: the rest of the life stays as it is */
+    struct chance chance = chance_from(sim->scenario.seed, sim->run_number, STREAM);
+    sim->press_tool = sim->press_args = STR_EMPTY;
+    if (sim->drill.on || !one_in(&chance, 6)) return;
+    enum fake fake = (enum fake)below(&chance, FAKE_COUNT);
+    sim->press_args = keep(sim, fake_args(sim, &chance, fake, one_in(&chance, 6)));
+    sim->press_tool = one_in(&chance, 12) ? STR("nobody") : str_c(fake_name(fake));
+}
+
 /* agent/begin.c: message.added, run.started, step.start. */
 static void begin_outcome(struct sim *sim, struct outcome *o)
 {
@@ -381,6 +395,8 @@ static void begin_outcome(struct sim *sim, struct outcome *o)
                                 .leg = 1,
                                 .max_rounds = sim->house.agent.max_rounds,
                                 .locale = sim->house.agent.locale,
+                                .press_tool = sim->press_tool,
+                                .press_args = sim->press_args,
                                 .now = sim->now},
                 &start);
     *o = start;
@@ -404,6 +420,7 @@ enum fate world_begin(struct sim *sim)
                                   .run_id = arena_printf(&sim->life, "r%u", sim->run_number),
                                   .agent = STR("assistant"),
                                   .model = STR("fake")};
+    pick_press(sim);
     begin_outcome(sim, &o);
     sim->commits++;
     if (planned(sim, BEFORE)) {

@@ -6,7 +6,8 @@
  *                                            RESTING, longer each time ──▶ READING
  *
  * A page of rows is put one by one; those that were are marked in one commit. A look that comes in
- * between is remembered.
+ * between is remembered. A row whose file is lost or damaged can never be put: it is passed over, so
+ * that the others do not wait for it, and tried again with the next look.
  */
 #include "agent/keeper.h"
 
@@ -33,7 +34,9 @@ struct keeper {
     unsigned rests; /* in a row */
     int64_t waiting;
     struct blob_rows page;
-    size_t done; /* rows of the page that are stored */
+    size_t at;                /* the row of the page that is being put */
+    bool stored[KEEPER_PAGE]; /* of those before it */
+    int64_t passed;           /* the page begins behind this row; some up to it were passed over */
     struct blob_job *putting;
 };
 
@@ -58,8 +61,20 @@ static enum err mark_run(struct job *job, struct db *db)
 {
     struct keeper *keeper = CONTAINER(job, struct keeper, job);
     enum err e = OK;
-    for (size_t i = 0; !e && i < keeper->done; i++) e = blob_row_stored(db, keeper->page.rows[i].n);
+    for (size_t i = 0; !e && i < keeper->at; i++)
+        if (keeper->stored[i]) e = blob_row_stored(db, keeper->page.rows[i].n);
     return e;
+}
+
+/* On to the rows behind those that were passed over; in the end the next look begins anew. */
+static void turn_page(struct keeper *keeper)
+{
+    for (size_t i = 0; i < keeper->at; i++)
+        if (!keeper->stored[i]) keeper->passed = keeper->page.rows[i].n;
+    if (keeper->down)
+        rest(keeper);
+    else
+        read_page(keeper);
 }
 
 static void mark_done(struct job *job, enum err e)
@@ -74,19 +89,18 @@ static void mark_done(struct job *job, enum err e)
         rest(keeper);
         return;
     }
-    for (size_t i = 0; i < keeper->done; i++)
-        if (keeper->page.rows[i].spool.len)
+    for (size_t i = 0; i < keeper->at; i++)
+        if (keeper->stored[i] && keeper->page.rows[i].spool.len)
             spool_remove(keeper->options.spool, keeper->page.rows[i].spool, NULL, NULL);
-    if (keeper->down)
-        rest(keeper);
-    else
-        read_page(keeper);
+    turn_page(keeper);
 }
 
 static void mark(struct keeper *keeper)
 {
-    if (!keeper->done) {
-        rest(keeper);
+    bool any = false;
+    for (size_t i = 0; i < keeper->at; i++) any = any || keeper->stored[i];
+    if (!any) {
+        turn_page(keeper);
         return;
     }
     keeper->state = KEEPER_MARKING;
@@ -98,29 +112,48 @@ static void mark(struct keeper *keeper)
 
 static void put_next(struct keeper *keeper);
 
-static void on_put(void *arg, enum err e, const struct fault *reason)
+/* This row is over. */
+static void step(struct keeper *keeper, bool stored)
 {
-    struct keeper *keeper = arg;
-    (void)reason;
-    keeper->putting = NULL;
-    if (keeper->down != (e != OK))
-        keeper->options.on_trouble(
-            keeper->options.arg, e ? "payloads cannot be stored" : "payloads are stored again", e);
-    keeper->down = e != OK;
-    if (!e) {
-        keeper->done++;
-        keeper->rests = 0;
-    }
-    if (e || keeper->done == keeper->page.count)
+    keeper->stored[keeper->at++] = stored;
+    if (keeper->at == keeper->page.count)
         mark(keeper);
     else
         put_next(keeper);
 }
 
+/* It is the row's own file that cannot be used; the storage may be well. */
+static bool lost(const struct blob_row *row, enum err e)
+{
+    return row->spool.len && (e == ERR_NOT_FOUND || e == ERR_DAMAGED);
+}
+
+static void on_put(void *arg, enum err e, const struct fault *reason)
+{
+    struct keeper *keeper = arg;
+    (void)reason;
+    keeper->putting = NULL;
+    if (lost(&keeper->page.rows[keeper->at], e)) {
+        keeper->options.on_trouble(keeper->options.arg, "a payload is lost with its file", e);
+        step(keeper, false);
+        return;
+    }
+    if (keeper->down != (e != OK))
+        keeper->options.on_trouble(
+            keeper->options.arg, e ? "payloads cannot be stored" : "payloads are stored again", e);
+    keeper->down = e != OK;
+    if (e) {
+        mark(keeper);
+        return;
+    }
+    keeper->rests = 0;
+    step(keeper, true);
+}
+
 static void put_next(struct keeper *keeper)
 {
     const struct keeper_options *o = &keeper->options;
-    const struct blob_row *row = &keeper->page.rows[keeper->done];
+    const struct blob_row *row = &keeper->page.rows[keeper->at];
     keeper->state = KEEPER_PUTTING;
     if (row->spool.len)
         keeper->putting =
@@ -136,7 +169,7 @@ static enum err page_run(struct job *job, struct db *db)
 {
     struct keeper *keeper = CONTAINER(job, struct keeper, job);
     enum err e = blob_rows_waiting_count(db, &keeper->waiting);
-    if (!e) e = blob_rows_waiting(db, &keeper->arena, 0, KEEPER_PAGE, &keeper->page);
+    if (!e) e = blob_rows_waiting(db, &keeper->arena, keeper->passed, KEEPER_PAGE, &keeper->page);
     return e;
 }
 
@@ -149,8 +182,9 @@ static void page_done(struct job *job, enum err e)
         rest(keeper);
     } else if (keeper->page.count) {
         put_next(keeper);
-    } else if (keeper->again) {
-        read_page(keeper);
+    } else {
+        keeper->passed = 0;
+        if (keeper->again) read_page(keeper);
     }
 }
 
@@ -158,7 +192,7 @@ static void read_page(struct keeper *keeper)
 {
     arena_reset(&keeper->arena);
     keeper->page = (struct blob_rows){0};
-    keeper->done = 0;
+    keeper->at = 0;
     keeper->again = false;
     keeper->state = KEEPER_READING;
     keeper->job = (struct job){.run = page_run, .done = page_done};

@@ -273,10 +273,12 @@ static void committed(struct active *active, struct commit *commit)
     int64_t thread = active->thread;
     const struct outcome *o = &commit->outcome;
     bool ended = o->ended || commit->damaged, next = commit->next;
-    if (commit->damaged)
+    if (commit->damaged) {
         bus_facts(runs->options.bus, thread, commit->stepped.facts, commit->stepped.fact_count);
-    else
+        runs->options.on_waiting(runs->options.arg); /* results that were shown are to be put */
+    } else {
         bus_facts(runs->options.bus, thread, o->facts, o->fact_count);
+    }
     if (o->opened_count || o->settled_count || commit->damaged)
         runs->options.on_news(runs->options.arg);
     for (size_t i = 0; i < o->call_count; i++)

@@ -126,7 +126,7 @@ static enum err make_agent(struct agents *agents, struct fault *reterr)
     return e ? e : check_policy(agents, reterr);
 }
 
-static enum err make_http_tool(struct arena *arena, struct client *client,
+static enum err make_http_tool(struct arena *arena, struct client *client, struct spool *spool,
                                const struct config *config, size_t index, struct tool *ret_tool,
                                struct fault *reterr)
 {
@@ -145,22 +145,27 @@ static enum err make_http_tool(struct arena *arena, struct client *client,
                                                   .risk = c->risk,
                                                   .timeout_s = c->timeout_s,
                                                   .headers = headers,
-                                                  .header_count = c->headers.count},
-                      ret_tool, &why) == OK)
+                                                  .header_count = c->headers.count,
+                                                  .spool = spool},
+                      ret_tool, &why) == OK) {
+        ret_tool->done_zh = arena_str(arena, c->summary.zh);
+        ret_tool->done_en = arena_str(arena, c->summary.en);
         return OK;
+    }
     char path[sizeof why.field + 48];
     snprintf(path, sizeof path, "tools[%zu].http%s%s", index, why.field[0] ? "." : "", why.field);
     return fault_field(reterr, ERR_CONFIG, path, "%s:%u: %s: %s", say(config->file).text, c->line,
                        path, why.text);
 }
 
-enum err agents_http_tools(struct arena *arena, struct client *client, const struct config *config,
-                           struct tools *ret_tools, struct fault *reterr)
+enum err agents_http_tools(struct arena *arena, struct client *client, struct spool *spool,
+                           const struct config *config, struct tools *ret_tools,
+                           struct fault *reterr)
 {
     size_t count = config->http_tools.count;
     struct tool *made = arena_array(arena, count, sizeof *made);
     for (size_t i = 0; i < count; i++) {
-        enum err e = make_http_tool(arena, client, config, i, &made[i], reterr);
+        enum err e = make_http_tool(arena, client, spool, config, i, &made[i], reterr);
         if (!e) continue;
         tools_free(&(struct tools){made, i});
         return e;

@@ -17,6 +17,7 @@
 
 struct agents;
 struct client;
+struct spool;
 struct db;
 struct store;
 
@@ -28,11 +29,12 @@ enum err agents_open(const struct config *config, const struct tools *tools, str
     MUST_USE;
 void agents_free(struct agents *agents); /* NULL is fine; the agent is not used after it */
 
-/* The tools of config->http_tools, their schemas compiled, in the arena, which outlives them as the
- * client does. ERR_CONFIG says "fermata.yaml:3: tools[0].http.schema.properties.x: why". The client
- * may be NULL to see whether they can be made. */
-enum err agents_http_tools(struct arena *arena, struct client *client, const struct config *config,
-                           struct tools *ret_tools, struct fault *reterr) MUST_USE;
+/* The tools of config->http_tools, their schemas compiled, in the arena, which outlives them as
+ * client and spool do. ERR_CONFIG says "fermata.yaml:3: tools[0].http.schema.properties.x: why".
+ * Both may be NULL to see whether they can be made. */
+enum err agents_http_tools(struct arena *arena, struct client *client, struct spool *spool,
+                           const struct config *config, struct tools *ret_tools,
+                           struct fault *reterr) MUST_USE;
 
 /* ---- settings ---- */
 

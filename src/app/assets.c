@@ -19,8 +19,8 @@ const struct asset *asset_find(str path)
     return NULL;
 }
 
-/* Does If-None-Match name this content? A proxy that compresses makes the tag a weak one (W/). */
-static bool known_already(str list, str etag)
+/* A proxy that compresses makes the tag a weak one (W/). */
+bool etag_listed(str list, str etag)
 {
     if (str_eq(list, STR("*"))) return true;
     while (list.p) {
@@ -39,8 +39,7 @@ void asset_answer(struct http_request *request, const struct asset *asset)
         {STR("Content-Security-Policy"), STR(PAGE_POLICY)},
         {STR("Cross-Origin-Opener-Policy"), STR("same-origin")},
     };
-    bool same =
-        known_already(http_head_get(request->head, STR("If-None-Match")), str_c(asset->etag));
+    bool same = etag_listed(http_head_get(request->head, STR("If-None-Match")), str_c(asset->etag));
     http_answer(request, &(struct http_answer){
                              .status = same ? 304 : 200,
                              .content_type = same ? NULL : asset->type,

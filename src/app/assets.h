@@ -19,6 +19,7 @@ extern const struct asset asset_table[];
 extern const size_t asset_count;
 
 const struct asset *asset_find(str path); /* NULL if there is none */
+bool etag_listed(str list, str etag);     /* does If-None-Match name this content? */
 void asset_answer(struct http_request *request, const struct asset *asset);
 
 #endif

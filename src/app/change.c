@@ -59,6 +59,7 @@ static void change_done(struct job *job, enum err e)
 {
     struct change *change = (struct change *)(void *)job;
     struct exchange *x = change->x;
+    if (change->undone && (e || change->repeated)) change->undone(change, e);
     if (e) {
         exchange_error(x, e, change->why.text[0] ? &change->why : NULL);
         return;
@@ -80,23 +81,40 @@ static bool key_valid(str key)
     return true;
 }
 
-void change_start(struct change *change, struct exchange *x)
+enum err change_key(struct exchange *x, str *ret_key, struct fault *reterr)
 {
-    const struct http_head *head = x->request->head;
+    str key = http_head_get(x->request->head, STR("Idempotency-Key"));
+    if (!key_valid(key))
+        return fault_field(reterr, ERR_INVALID_FIELD, "Idempotency-Key",
+                           "Idempotency-Key must be at most %d visible characters",
+                           IDEMPOTENCY_KEY_BYTES_MAX);
+    *ret_key = arena_str(exchange_arena(x), key);
+    return OK;
+}
+
+void change_start_with(struct change *change, struct exchange *x, str key, str request)
+{
     change->x = x;
     change->now = clock_wall(&clock_system);
     change->job = (struct job){.run = change_run, .done = change_done};
-    change->key = arena_str(exchange_arena(x), http_head_get(head, STR("Idempotency-Key")));
-    if (!key_valid(change->key)) {
-        struct fault why;
-        enum err e = fault_field(&why, ERR_INVALID_FIELD, "Idempotency-Key",
-                                 "Idempotency-Key must be at most %d visible characters",
-                                 IDEMPOTENCY_KEY_BYTES_MAX);
-        exchange_error(x, e, &why);
+    change->key = key;
+    const char *method = http_method_name(x->route->method);
+    str text = arena_printf(exchange_arena(x), "%s %.*s\n%.*s", method, STR_ARG(x->path),
+                            STR_ARG(request));
+    crypto_sha256(text, change->hash);
+    store_write(x->server->store, &change->job);
+}
+
+void change_start(struct change *change, struct exchange *x)
+{
+    struct fault why;
+    str key = STR_EMPTY;
+    change->x = x;
+    enum err e = change_key(x, &key, &why);
+    if (!e) {
+        change_start_with(change, x, key, x->request->body);
         return;
     }
-    str request = arena_printf(exchange_arena(x), "%s %.*s\n%.*s", http_method_name(head->method),
-                               STR_ARG(x->path), STR_ARG(x->request->body));
-    crypto_sha256(request, change->hash);
-    store_write(x->server->store, &change->job);
+    if (change->undone) change->undone(change, e);
+    exchange_error(x, e, &why);
 }

@@ -20,6 +20,9 @@ struct change {
     /* On the loop, after the commit and before the answer; not for a repeated request. May be NULL.
      */
     void (*after)(struct change *change);
+    /* On the loop, instead of after: it failed with e, or was a repetition and changed nothing. May be
+     * NULL. */
+    void (*undone)(struct change *change, enum err e);
     int status;
     str body; /* JSON in the arena; empty with 204; a problem document from 400 on */
     int64_t
@@ -35,6 +38,11 @@ struct change {
 /* Start the change; it answers the exchange. `change` is embedded first in the caller's struct, in
  * the exchange's arena, with apply and after set. */
 void change_start(struct change *change, struct exchange *x);
+
+/* The same where the head and the body are gone by then: change_key reads the key from the head while
+ * it is there (ERR_INVALID_FIELD), and `request` is what makes two of them the same request. */
+enum err change_key(struct exchange *x, str *ret_key, struct fault *reterr) MUST_USE;
+void change_start_with(struct change *change, struct exchange *x, str key, str request);
 
 struct arena *change_arena(struct change *change);
 

@@ -17,6 +17,7 @@
 #include "app/key_job.h"
 #include "base/limits.h"
 #include "store/audit.h"
+#include "store/blob.h"
 #include "store/lock.h"
 #include "store/secret.h"
 #include "tool/calendar.h"
@@ -64,7 +65,7 @@ static enum err check_agent(const struct config *config, struct arena *arena, si
     struct agent agent = {0};
     struct agents *agents = NULL;
     calendar_tools(arena, store, &packs[0].rows, &packs[0].count);
-    e = agents_http_tools(arena, NULL, config, &packs[1], reterr);
+    e = agents_http_tools(arena, NULL, NULL, config, &packs[1], reterr);
     if (!e) e = tools_join(arena, packs, COUNT(packs), &tools, reterr);
     if (!e) e = agents_open(config, &tools, store, &agent, &agents, reterr);
     *ret_tools = agent.tool_count;
@@ -78,6 +79,15 @@ static enum err check_listen(const struct config *config, size_t keys_ever, stru
 {
     if (guard_loopback(config->listen.host) || keys_ever || config->api_key.len) return OK;
     return guard_refuse_open(config, reterr);
+}
+
+/* Can objects be kept there? Makes the folder, as a start does. */
+static enum err check_blobs(const char *url, struct fault *reterr)
+{
+    struct blobs *blobs = NULL;
+    enum err e = blobs_open(NULL, url, &blobs, reterr);
+    blobs_close(blobs);
+    return e;
 }
 
 /* Before the lock is taken, because taking it would make the folder. */
@@ -144,6 +154,8 @@ int check_main(const struct config *config, struct arena *arena, const struct ar
     char count[32];
     snprintf(count, sizeof count, "%zu active keys", keys.active);
     bad += report("store", e, &why, count);
+    const char *blobs = config_blobs(config, arena);
+    bad += report("objects", check_blobs(blobs, &why), &why, blobs);
     size_t tools = 0;
     e = check_agent(config, arena, &tools, &why);
     snprintf(count, sizeof count, "%zu tools", tools);

@@ -20,6 +20,7 @@
 
 #include <stdlib.h>
 
+#include "agent/keeper.h"
 #include "agent/save.h"
 #include "app/server.h"
 #include "app/webhooks.h"
@@ -159,7 +160,9 @@ static void tell(struct clockwork *c)
         bus_facts(server->bus, step->thread, step->facts, step->fact_count);
         if (step->wake) runs_wake(server->runs, step->thread);
     }
-    if (c->step_count) webhooks_look(server->webhooks);
+    if (!c->step_count) return;
+    webhooks_look(server->webhooks);
+    keeper_look(server->keeper); /* results that were shown on the way are to be put */
 }
 
 /* A run that cannot be stepped is passed over from now on, and the rest is tried at once. */

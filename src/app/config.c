@@ -375,3 +375,9 @@ void config_defaults(struct arena *arena, struct config *ret_config)
     load.config.file = STR_EMPTY;
     *ret_config = load.config;
 }
+
+const char *config_blobs(const struct config *config, struct arena *arena)
+{
+    if (config->blobs.len) return config->blobs.p;
+    return arena_printf(arena, "%s/blobs", config->data.p).p;
+}

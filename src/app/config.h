@@ -71,10 +71,14 @@ struct config_headers {
 };
 
 /* One item of `tools`. Its schema is not compiled yet: agents_tool_schema does that. */
+struct config_template {
+    str zh, en; /* empty: the general rules of ui/summary.h */
+};
 struct config_http_tool {
     uint32_t line;
     str name, url, description;
-    const struct json *schema; /* an object; its `raw` is the text, on one line */
+    struct config_template summary; /* of what it did */
+    const struct json *schema;      /* an object; its `raw` is the text, on one line */
     bool write, idempotent;
     enum tool_risk risk; /* of a write */
     uint32_t timeout_s;
@@ -115,7 +119,9 @@ struct config {
     struct cidrs trusted_proxies;
     struct config_log log;
     str secret_file;
-    str script; /* of PROVIDER_SCRIPTED, and then never empty */
+    str blobs;        /* where objects are kept: config_blobs knows the default */
+    uint32_t grace_s; /* that an object stays when nothing names it */
+    str script;       /* of PROVIDER_SCRIPTED, and then never empty */
     str script_log;
     struct config_agent agent;
     enum config_provider model_provider;
@@ -146,6 +152,9 @@ enum err config_load(struct arena *arena, const struct config_arg *args, size_t 
 
 /* What config_load gives when there is no file, variable or flag. */
 void config_defaults(struct arena *arena, struct config *ret_config);
+
+/* The address of object storage: the option, or the folder `blobs` of the data folder. */
+const char *config_blobs(const struct config *config, struct arena *arena);
 
 struct nearest;
 int config_flag(str flag); /* the option of "limits-body" (without --), or -1 */

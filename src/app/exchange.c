@@ -49,7 +49,8 @@ void exchange_error(struct exchange *x, enum err e, const struct fault *why)
     enum err shown = e < ERR_IO ? e : ERR_INTERNAL; /* the rest are our own affairs */
     if (err_status(e) >= 500 && e != ERR_SHUTTING_DOWN)
         log_error("request.failed", LOG_CSTR("code", err_code(e)), LOG_CSTR("id", x->request->id),
-                  LOG_CSTR("route", x->route ? x->route->name : ""));
+                  LOG_CSTR("route", x->route ? x->route->name : ""),
+                  LOG_CSTR("reason", why ? why->text : ""));
     static const struct http_field challenge = {STR("WWW-Authenticate"), STR("Bearer")};
     static const struct http_field retry = {STR("Retry-After"), STR("1")};
     bool wait = e == ERR_RATE_LIMITED || e == ERR_SHUTTING_DOWN || e == ERR_STORAGE_FULL;

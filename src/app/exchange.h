@@ -26,6 +26,7 @@ struct exchange {
     str client;                        /* address, for the log */
     unsigned char session[HASH_BYTES]; /* of a cookie that the store still has to be asked about */
     bool ask_store;
+    bool by_signature; /* the address has a signature, and nobody was asked who they are */
     bool preflight;
     bool https;
     bool no_slash; /* the bare prefix of the public URL */

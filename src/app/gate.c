@@ -20,6 +20,7 @@
 #include "app/server.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "net/multipart.h"
 #include "store/secret.h"
 #include "store/store.h"
 
@@ -177,8 +178,20 @@ static enum err check_type(const struct exchange *x, struct fault *reterr)
     if (http_head_get(head, STR("Content-Encoding")).len)
         return fault(reterr, ERR_UNSUPPORTED_TYPE, "compressed bodies are not taken");
     bool body = head->chunked || head->length;
+    str boundary;
+    if (x->route->form)
+        return multipart_boundary(http_head_get(head, STR("Content-Type")), &boundary, reterr);
     if (!x->route->body || !body || x->route->any_type || has_json(head)) return OK;
     return fault(reterr, ERR_UNSUPPORTED_TYPE, "send the body with Content-Type: application/json");
+}
+
+/* Only whether there is one; its handler looks at it. */
+static bool has_signature(const struct http_head *head)
+{
+    char room[1];
+    str value = {NULL, 0};
+    return http1_query(head->query, STR("sig"), room, sizeof room, &value) || value.p ||
+           http1_query(head->query, STR("exp"), room, sizeof room, &value) || value.p;
 }
 
 static struct exchange *exchange_new(struct server *server, struct http_request *request)
@@ -246,7 +259,9 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
 
     e = guard_origin(config, head, reterr);
     if (e) return e;
-    if (x->route->access != ACCESS_OPEN && identify(x)) return unauthenticated(x, reterr);
+    x->by_signature = x->route->access == ACCESS_SIGNED && has_signature(head);
+    if (x->route->access != ACCESS_OPEN && !x->by_signature && identify(x))
+        return unauthenticated(x, reterr);
     bool probe = x->route->access == ACCESS_OPEN && x->route->method == HTTP_GET;
     e = probe ? OK
               : count(x, reterr); /* a flood from its address must not make a server look dead */
@@ -255,6 +270,8 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
     request->body_ignored = !x->route->body;
     if (x->route->body_bytes_max) *ret_body_max = x->route->body_bytes_max;
     if (*ret_body_max > config->body_bytes_max) *ret_body_max = config->body_bytes_max;
+    request->body_streamed = x->route->form;
+    if (x->route->form) *ret_body_max = config->upload_bytes_max + UPLOAD_FORM_BYTES_MAX;
     return e;
 }
 
@@ -262,7 +279,8 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
 
 static enum err parse_body(struct exchange *x, struct fault *reterr)
 {
-    if (!x->route->body || (x->route->body_optional && !x->request->body.len)) return OK;
+    if (!x->route->body || x->route->form) return OK;
+    if (x->route->body_optional && !x->request->body.len) return OK;
     struct json_error where;
     enum err e = json_parse(exchange_arena(x), x->request->body, &x->body, &where);
     if (!e) return OK;

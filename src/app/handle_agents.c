@@ -48,7 +48,7 @@ static void put_capabilities(struct json_writer *w, const struct agent *agent)
     json_key(w, STR("plan"));
     json_bool(w, agent->plan != PLAN_NEVER);
     json_key(w, STR("attachments"));
-    json_bool(w, false);
+    json_bool(w, true);
     json_object_end(w);
 }
 

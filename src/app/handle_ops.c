@@ -4,11 +4,13 @@
  */
 #include <time.h>
 
+#include "agent/keeper.h"
 #include "app/exchange.h"
 #include "app/feed.h"
 #include "app/handlers.h"
 #include "app/openapi.h"
 #include "app/server.h"
+#include "store/blob.h"
 #include "store/store.h"
 
 void handle_healthz(struct exchange *x)
@@ -60,6 +62,14 @@ void handle_metrics(struct exchange *x)
     metrics->store_jobs = store.jobs;
     metrics->store_retries = store.retries;
     metrics->store_full = store.full;
+    struct blob_stats blobs = blobs_stats(server->blobs);
+    metrics->blob_puts_ok = blobs.puts - blobs.puts_failed;
+    metrics->blob_puts_failed = blobs.puts_failed;
+    metrics->blob_gets_ok = blobs.gets - blobs.gets_failed;
+    metrics->blob_gets_failed = blobs.gets_failed;
+    metrics->blobs_damaged = blobs.damaged;
+    metrics->blobs_swept = blobs.swept;
+    metrics->blobs_waiting = keeper_waiting(server->keeper);
     metrics->resident_bytes = metrics_resident_bytes();
 
     struct buf body;

@@ -25,6 +25,9 @@ void handle_run_get(struct exchange *x);
 void handle_run_cancel(struct exchange *x);
 void handle_queue_delete(struct exchange *x);
 
+/* handle_actions.c */
+void handle_action_post(struct exchange *x);
+
 /* handle_threads.c */
 void handle_threads_list(struct exchange *x);
 void handle_thread_get(struct exchange *x);
@@ -49,6 +52,13 @@ void handle_grant_delete(struct exchange *x);
 
 /* handle_result.c */
 void handle_message_result(struct exchange *x);
+void handle_message_ui(struct exchange *x);
+
+/* handle_upload.c */
+void handle_attachment_post(struct exchange *x);
+
+/* handle_attachments.c */
+void handle_attachment_get(struct exchange *x);
 
 /* handle_history.c */
 void handle_history(struct exchange *x);

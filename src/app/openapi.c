@@ -51,6 +51,16 @@ static const struct schema {
      "\"created\":{\"type\":\"boolean\"},\"seq\":{\"type\":\"integer\"},"
      "\"eventsUrl\":{\"type\":\"string\"},\"queued\":{\"type\":\"boolean\"},"
      "\"answered\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}"},
+    {"Press", "application/json",
+     "{\"type\":\"object\",\"required\":[\"threadId\",\"messageId\",\"actionId\"],"
+     "\"additionalProperties\":false,\"properties\":{"
+     "\"threadId\":{\"type\":\"string\",\"minLength\":1},"
+     "\"messageId\":{\"type\":\"string\",\"minLength\":1},"
+     "\"actionId\":{\"type\":\"string\",\"minLength\":1}}}"},
+    {"PressedAction", "application/json",
+     "{\"type\":\"object\",\"required\":[\"action\"],\"properties\":{\"action\":{"
+     "\"type\":\"object\",\"required\":[\"type\"],\"properties\":{\"type\":{"
+     "\"enum\":[\"navigation\",\"url\",\"event\",\"copy\"]}}}}}"},
     {"Run", "application/json",
      "{\"type\":\"object\",\"required\":[\"threadId\",\"runId\",\"status\",\"interactions\","
      "\"queue\","
@@ -93,7 +103,8 @@ static const struct schema {
      "\"question\":{\"type\":\"string\"},\"choices\":{\"type\":\"array\"},"
      "\"allowFreeform\":{\"type\":\"boolean\"},\"fields\":{\"type\":\"array\"},"
      "\"multi\":{\"type\":\"boolean\"},\"pendingTool\":{\"type\":\"object\"},"
-     "\"binding\":{\"type\":\"string\"},\"requester\":{\"type\":\"string\"},"
+     "\"binding\":{\"type\":\"string\"},\"ui\":{\"type\":\"object\"},"
+     "\"uiRef\":{\"type\":\"string\"},\"requester\":{\"type\":\"string\"},"
      "\"openedAt\":{\"type\":\"string\",\"format\":\"date-time\"},"
      "\"expiresAt\":{\"type\":\"string\",\"format\":\"date-time\"},"
      "\"answer\":{\"type\":\"object\"},\"answeredBy\":{\"type\":\"string\"},"
@@ -132,6 +143,20 @@ static const struct schema {
      "\"next\":{\"type\":\"string\"}}}"},
     {"Events", "text/event-stream", "{\"type\":\"string\"}"},
     {"Calendar", "text/calendar", "{\"type\":\"string\"}"},
+    {"File", "application/octet-stream", "{\"type\":\"string\",\"format\":\"binary\"}"},
+    {"Upload", "multipart/form-data",
+     "{\"type\":\"object\",\"required\":[\"threadId\",\"file\"],\"additionalProperties\":false,"
+     "\"properties\":{\"threadId\":{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9._:-]{1,128}$\"},"
+     "\"file\":{\"type\":\"string\",\"format\":\"binary\"}}}"},
+    {"Attachment", "application/json",
+     "{\"type\":\"object\",\"required\":[\"attachment\"],\"properties\":{\"attachment\":{"
+     "\"type\":\"object\",\"required\":[\"id\",\"url\",\"mimeType\",\"filename\",\"size\","
+     "\"sha256\",\"expiresAt\"],\"properties\":{\"id\":{\"type\":\"string\"},"
+     "\"url\":{\"type\":\"string\"},\"mimeType\":{\"type\":\"string\"},"
+     "\"filename\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"},"
+     "\"sha256\":{\"type\":\"string\"},"
+     "\"expiresAt\":{\"type\":\"string\",\"format\":\"date-time\"},"
+     "\"width\":{\"type\":\"integer\"},\"height\":{\"type\":\"integer\"}}}}}"},
     {"Agents", "application/json",
      "{\"type\":\"object\",\"required\":[\"agents\"],\"properties\":{\"agents\":{\"type\":"
      "\"array\","
@@ -230,8 +255,14 @@ static void put_parameter(struct json_writer *w, str name)
     json_object_end(w);
 }
 
-static void put_parameters(struct json_writer *w, const char *path)
+/* Who may come without a key brings these. */
+static const char signed_parameters[] =
+    "{\"name\":\"exp\",\"in\":\"query\",\"schema\":{\"type\":\"integer\"}},"
+    "{\"name\":\"sig\",\"in\":\"query\",\"schema\":{\"type\":\"string\"}}";
+
+static void put_parameters(struct json_writer *w, const struct route *route)
 {
+    const char *path = route->path;
     if (!strchr(path, '{')) return;
     json_key(w, STR("parameters"));
     json_array(w);
@@ -239,6 +270,7 @@ static void put_parameters(struct json_writer *w, const char *path)
         str piece = str_split(&rest, '/');
         if (piece.len > 2 && piece.p[0] == '{') put_parameter(w, (str){piece.p + 1, piece.len - 2});
     }
+    if (route->access == ACCESS_SIGNED) json_raw(w, str_c(signed_parameters));
     json_array_end(w);
 }
 
@@ -268,10 +300,14 @@ static void put_operation(struct json_writer *w, const struct route *route)
     json_object(w);
     json_member(w, STR("operationId"), str_c(route->name));
     json_member(w, STR("summary"), str_c(route->summary));
-    put_parameters(w, route->path);
+    put_parameters(w, route);
     if (route->access == ACCESS_OPEN) {
         json_key(w, STR("security"));
         json_raw(w, STR("[]"));
+    }
+    if (route->access == ACCESS_SIGNED) {
+        json_key(w, STR("security"));
+        json_raw(w, STR("[{\"key\":[]},{\"session\":[]},{}]"));
     }
     if (route->body) {
         json_key(w, STR("requestBody"));

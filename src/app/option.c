@@ -17,6 +17,7 @@
 
 #include "app/say.h"
 #include "base/limits.h"
+#include "store/blob.h"
 #include "store/keys.h"
 
 #define FIELD(member) offsetof(struct config, member)
@@ -52,6 +53,13 @@ const struct option options[] = {
     {"secret_file", PATH, FIELD(secret_file), "",
      .help = {"file that holds the server's secret; default: secret.key in the data folder",
               "存放服务器主密钥的文件；默认为数据目录中的 secret.key"}},
+    {"storage.blobs", STORAGE, FIELD(blobs), "", .env = "FERMATA_BLOB_URL",
+     .help = {"folder for files that people send and large results; default: blobs in the data folder",
+              "存放用户文件和大型结果的目录；默认为数据目录中的 blobs"}},
+    {"storage.grace", U32, FIELD(grace_s), "86400", .min = 0, .max = 365 * 24 * 60 * 60,
+     .help = {"seconds that a stored file stays when nothing names it; 0 may take one that is "
+              "being sent",
+              "无人引用的文件保留的秒数；为 0 时可能删除正在上传的文件"}},
     {"script", PATH, FIELD(script), "",
      .help = {"file that the scripted model plays, see docs/SCRIPT.md",
               "脚本模型播放的文件，格式见 docs/SCRIPT.md"}},
@@ -107,7 +115,7 @@ const struct option options[] = {
     {"limits.body", BYTES, FIELD(body_bytes_max), "16MiB", .min = KIB, .max = GIB,
      .help = {"largest request body", "请求正文的最大字节数"}},
     {"limits.upload", BYTES, FIELD(upload_bytes_max), "100MiB", .min = KIB, .max = 16 * GIB,
-     .help = {"largest uploaded file; no route takes uploads yet", "上传文件的最大字节数；目前还没有接收上传的接口"}},
+     .help = {"largest file that may be uploaded", "可上传文件的最大字节数"}},
     {"limits.connections", U32, FIELD(connections_max), "10000", .min = 1, .max = 1000 * 1000,
      .help = {"most connections at a time", "同时连接数上限"}},
     {"limits.rate", U32, FIELD(rate_max), "0", .min = 0, .max = 1000 * 1000,
@@ -133,7 +141,8 @@ struct setting {
 typedef enum err parse_fn(const struct setting *s, void *field);
 static parse_fn parse_text, parse_texts, parse_secret, parse_listen, parse_url, parse_log,
     parse_provider, parse_busy, parse_plan, parse_locale, parse_bool, parse_bytes, parse_u32,
-    parse_u64, parse_tools, parse_policy, parse_approvers, parse_cidrs, parse_origins, parse_hosts;
+    parse_u64, parse_tools, parse_policy, parse_approvers, parse_cidrs, parse_origins, parse_hosts,
+    parse_storage;
 
 static const struct {
     struct option_form form;
@@ -177,6 +186,7 @@ static const struct {
     [HOSTS] = {{"HOSTS", "lower-case host names such as app.example.com or app.example.com:8443",
                 SHAPE_LIST, false},
                parse_hosts},
+    [STORAGE] = {{"FOLDER", "a folder, or file: and a folder", SHAPE_ONE, false}, parse_storage},
 };
 
 const struct option_form *option_form(enum option_type type)
@@ -198,6 +208,10 @@ struct option_name option_flag(const struct option *option)
 struct option_name option_env(const struct option *option)
 {
     struct option_name env = {0};
+    if (option->env) {
+        snprintf(env.text, sizeof env.text, "%s", option->env);
+        return env;
+    }
     snprintf(env.text, sizeof env.text, "FERMATA_%s", option->name);
     for (char *c = env.text; *c; c++) {
         if (*c == '.') *c = '_';
@@ -260,6 +274,14 @@ static str only(const struct setting *s)
 
 static enum err parse_text(const struct setting *s, void *field)
 {
+    *(str *)field = only(s);
+    return OK;
+}
+
+static enum err parse_storage(const struct setting *s, void *field)
+{
+    const char *refused = blob_url_check(only(s));
+    if (refused) return refuse(s, only(s), "%s", refused);
     *(str *)field = only(s);
     return OK;
 }

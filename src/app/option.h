@@ -30,6 +30,7 @@ enum option_type {
     CIDRS,
     ORIGINS,
     HOSTS,
+    STORAGE,
     TYPE_COUNT
 };
 
@@ -41,6 +42,7 @@ struct option {
     uint64_t min, max;    /* of BYTES, U32 and U64 */
     const char *help[LANG_COUNT];
     bool not_in_file; /* only environment and flag */
+    const char *env;  /* its name in the environment when another one than usual; NULL: the usual */
 };
 
 extern const struct option options[];

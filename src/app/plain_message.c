@@ -11,8 +11,10 @@
 #include "app/plain_message.h"
 
 #include "agent/facts.h"
+#include "agent/files.h"
 #include "agent/interaction.h"
 #include "base/limits.h"
+#include "ui/text.h"
 
 str metadata_with_run(struct arena *arena, str metadata, str run_id, str task_id, str answer_to)
 {
@@ -44,14 +46,16 @@ static enum err expire_due(struct thread_change *tc, struct db *db,
     return interactions_of_thread(db, arena, tc->thread.id, open);
 }
 
-/* All texts of the request, a line each. ERR_TOO_LARGE: longer than an answer may be. */
+/* All texts of the request, a line each; where there are none, the names of the files. ERR_TOO_LARGE: longer than an answer may be. */
 static enum err join_texts(struct arena *arena, const struct plain_message *plain, str *ret_text)
 {
     struct buf out;
     buf_init(&out, ANSWER_BYTES_MAX);
     for (size_t i = 0; i < plain->count; i++) {
+        const struct message *message = &plain->messages[i];
+        str text = ui_trim(message->plain).len ? message->plain : files_named(arena, message);
         if (i) buf_char(&out, '\n');
-        buf_append(&out, plain->messages[i].plain);
+        buf_append(&out, text);
     }
     enum err e = out.full ? ERR_TOO_LARGE : OK;
     if (!e) *ret_text = arena_str(arena, buf_str(&out));

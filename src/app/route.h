@@ -14,6 +14,7 @@ struct exchange;
 enum route_access {
     ACCESS_OPEN,     /* anybody */
     ACCESS_USER,     /* anybody with a key, a session or, without keys, on this machine */
+    ACCESS_SIGNED,   /* likewise; or whoever's address has a signature, which the handler checks */
     ACCESS_METRICS,  /* likewise; from another machine only an operator */
     ACCESS_OPERATOR, /* role operator */
 };
@@ -38,6 +39,7 @@ struct route {
     const char *body;    /* schema of the JSON body; NULL: none is read */
     bool body_optional;  /* an empty one is fine */
     bool any_type;       /* whatever its Content-Type says; only for what has no effect */
+    bool form;           /* the body is a form with a file, which the handler takes as it comes */
     struct route_answer answers[ROUTE_ANSWERS_MAX];
 };
 

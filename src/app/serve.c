@@ -7,7 +7,7 @@
  *   L  http_server_accept, http1_feed    bytes become head and body     net/http_server.c, http1.c
  *   L  gate_public                       Host, route, Origin, who       app/gate.c
  *   L  handle_run_post, run_input_parse  what is asked for              app/handle_runs.c
- *   S  post_apply, run_begin             one commit: thread, run, message, snapshot, and the facts
+ *   S  post_apply, start_run, run_begin  one commit: thread, run, message, snapshot, and the facts
  *                                        message.added, run.started, step.start    agent/begin.c
  *   L  thread_change_tell, 202           facts to the bus, run woken    app/handle_runs.c
  *   S  load_run, view_load               run, snapshot, rows, context   agent/run.c, save.c
@@ -39,6 +39,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/keeper.h"
 #include "app/agents.h"
 #include "app/clockwork.h"
 #include "app/commands.h"
@@ -47,12 +48,14 @@
 #include "app/guard.h"
 #include "app/key_job.h"
 #include "app/server.h"
+#include "app/sweeper.h"
 #include "app/webhooks.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/loop.h"
+#include "store/blob.h"
 #include "store/calls.h"
 #include "store/lock.h"
 #include "store/secret.h"
@@ -222,14 +225,50 @@ static enum err start_spool(struct server *server, struct fault *reterr)
     return e ? fault(reterr, e, "cannot look through the spool folder: %s", sweep.why.text) : OK;
 }
 
+static enum err start_blobs(struct server *server, struct fault *reterr)
+{
+    const char *url = config_blobs(server->config, &server->arena);
+    return blobs_open(server->loop, url, &server->blobs, reterr);
+}
+
+static void on_swept(void *arg, const struct sweep_round *round)
+{
+    (void)arg;
+    if (!round->removed && !round->attachments) return;
+    log_info("blobs.swept", LOG_U64("objects", round->removed),
+             LOG_U64("attachments", round->attachments), LOG_U64("looked", round->looked));
+}
+
+static void on_unswept(void *arg, const char *what, size_t count, const struct fault *reason)
+{
+    (void)arg;
+    log_warn("blobs.unswept", LOG_CSTR("what", what), LOG_U64("times", count),
+             LOG_CSTR("reason", reason->text));
+}
+
+static void start_sweeper(struct server *server)
+{
+    server->sweeper =
+        sweeper_new(&(struct sweeper_options){.loop = server->loop,
+                                              .store = server->store,
+                                              .blobs = server->blobs,
+                                              .clock = &clock_system,
+                                              .grace_ms = (msec)server->config->grace_s * 1000,
+                                              .every_ms = UPKEEP_MS,
+                                              .on_round = on_swept,
+                                              .on_trouble = on_unswept});
+}
+
 static enum err start_tools(struct server *server, struct fault *reterr)
 {
     struct tools packs[2] = {0};
     calendar_tools(&server->arena, server->store, &packs[0].rows, &packs[0].count);
-    enum err e =
-        agents_http_tools(&server->arena, server->client, server->config, &packs[1], reterr);
+    enum err e = start_spool(server, reterr);
+    if (!e)
+        e = agents_http_tools(&server->arena, server->client, server->spool, server->config,
+                              &packs[1], reterr);
     if (!e) e = tools_join(&server->arena, packs, COUNT(packs), &server->tools, reterr);
-    return e ? e : start_spool(server, reterr);
+    return e ? e : start_blobs(server, reterr);
 }
 
 static enum err start_model(struct server *server, struct fault *reterr)
@@ -241,6 +280,22 @@ static enum err start_model(struct server *server, struct fault *reterr)
                               config->script_log.len ? config->script_log.p : NULL, model, reterr);
     model_demo(server->loop, model);
     return OK;
+}
+
+static void on_waiting(void *arg)
+{
+    struct server *server = arg;
+    keeper_look(server->keeper);
+}
+
+static void on_keeper_trouble(void *arg, const char *what, enum err e)
+{
+    const struct server *server = arg;
+    if (e)
+        log_error("payloads.waiting", LOG_CSTR("what", what), LOG_CSTR("code", err_code(e)),
+                  LOG_U64("count", keeper_waiting(server->keeper)));
+    else
+        log_info("payloads.stored", LOG_CSTR("what", what));
 }
 
 static enum err start_agent(struct server *server, struct fault *reterr)
@@ -262,9 +317,17 @@ static enum err start_agent(struct server *server, struct fault *reterr)
                                                    .agent = &server->agent,
                                                    .saver = &server->saver,
                                                    .spool = server->spool,
+                                                   .blobs = server->blobs,
                                                    .on_news = on_news,
+                                                   .on_waiting = on_waiting,
                                                    .on_trouble = on_trouble,
                                                    .arg = server});
+    server->keeper = keeper_new(&(struct keeper_options){.loop = server->loop,
+                                                         .store = server->store,
+                                                         .blobs = server->blobs,
+                                                         .spool = server->spool,
+                                                         .on_trouble = on_keeper_trouble,
+                                                         .arg = server});
     server->feeds = feeds_new(server);
     server->webhooks =
         webhooks_new(&(struct webhooks_options){.loop = server->loop,
@@ -359,6 +422,8 @@ static void on_signal(void *arg, int signal)
     listener_close(TAKE(server->admin_listener));
     runs_stop(server->runs, on_stopped, server);
     clockwork_stop(server->clockwork);
+    keeper_stop(server->keeper);
+    sweeper_stop(server->sweeper);
     webhooks_stop(server->webhooks);
     http_server_stop(server->admin, on_stopped, server);
     http_server_stop(server->http, on_stopped, server);
@@ -369,8 +434,11 @@ static void server_done(struct server *server)
     listener_close(server->listener);
     listener_close(server->admin_listener);
     store_close(server->store); /* its last answers need the connections */
+    transfers_stop(&server->transfers);
     runs_free(server->runs);
     clockwork_free(server->clockwork);
+    keeper_free(server->keeper);
+    sweeper_free(server->sweeper);
     webhooks_free(server->webhooks);
     http_server_free(server->http);
     http_server_free(server->admin);
@@ -380,6 +448,7 @@ static void server_done(struct server *server)
     tools_free(&server->tools);
     client_free(server->client);
     spool_close(server->spool);
+    blobs_close(server->blobs);
     arena_done(&server->arena);
     bus_free(server->bus);
     auth_free(server->auth);
@@ -418,9 +487,11 @@ static enum err serve(struct server *server, struct fault *reterr)
     struct upkeep upkeep = {.job = {.run = upkeep_run, .done = upkeep_done}, .server = server};
     upkeep.timer = timer_new(server->loop, upkeep_due, &upkeep);
     timer_start(upkeep.timer, 0);
+    start_sweeper(server);
     server->metrics.start_seconds = (uint64_t)(clock_wall(&clock_system) / 1000);
     announce(server);
     runs_recover(server->runs);
+    keeper_look(server->keeper);
     loop_run(server->loop);
     store_close(server->store); /* what its last results submit is refused, not lost */
     server->store = NULL;

@@ -10,17 +10,21 @@
 #include "app/auth.h"
 #include "app/config.h"
 #include "app/metrics.h"
+#include "app/transfer.h"
 
 struct agents;
+struct blobs;
 struct client;
 struct clockwork;
 struct feeds;
 struct http_server;
+struct keeper;
 struct listener;
 struct loop;
 struct secret;
 struct spool;
 struct store;
+struct sweeper;
 struct webhooks;
 
 struct server {
@@ -37,11 +41,15 @@ struct server {
     struct tools tools;    /* all there are */
     struct saver saver;
     struct spool *spool;
+    struct keeper *keeper; /* of payloads that wait for object storage */
+    struct blobs *blobs;
     struct runs *runs;
     struct clockwork *clockwork;
+    struct sweeper *sweeper;
     struct webhooks *webhooks;
     struct feeds *feeds;
     struct metrics metrics;
+    struct transfers transfers;       /* files on their way in and out */
     struct http_server *http, *admin; /* the public one, and the one on fermata.sock */
     struct listener *listener, *admin_listener;
     bool stopping;

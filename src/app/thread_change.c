@@ -4,6 +4,8 @@
  */
 #include "app/thread_change.h"
 
+#include "agent/facts.h"
+#include "agent/keeper.h"
 #include "agent/save.h"
 #include "app/clockwork.h"
 #include "app/feed.h"
@@ -40,10 +42,10 @@ void interactions_changed(struct server *server)
     webhooks_look(server->webhooks);
 }
 
-static bool has_interactions(const struct fact *facts, size_t count)
+static bool has(const struct thread_change *tc, str kind)
 {
-    for (size_t i = 0; i < count; i++)
-        if (str_starts(str_c(facts[i].type), STR("interaction."))) return true;
+    for (size_t i = 0; i < tc->fact_count; i++)
+        if (str_starts(str_c(tc->facts[i].type), kind)) return true;
     return false;
 }
 
@@ -53,7 +55,9 @@ void thread_change_tell(struct change *change)
     struct server *server = change->x->server;
     if (tc->created) feeds_created(server->feeds, &tc->thread);
     bus_facts(server->bus, tc->thread.id, tc->facts, tc->fact_count);
-    if (has_interactions(tc->facts, tc->fact_count)) interactions_changed(server);
+    if (has(tc, STR("interaction."))) interactions_changed(server);
+    /* What a call left behind was made in the job: it is not in object storage yet. */
+    if (has(tc, STR(FACT_TOOL_RESULT))) keeper_look(server->keeper);
     if (tc->cancel) runs_cancel(server->runs, tc->thread.id);
     if (tc->wake) runs_wake(server->runs, tc->thread.id);
 }

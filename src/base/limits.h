@@ -30,6 +30,18 @@ enum {
     HTTP_CORK_BYTES_MAX = 64 * 1024,    /* answers to pipelined requests collected for one write */
     HTTP_IGNORED_BODY_BYTES_MAX = 64 * 1024, /* a body nobody asked for is read up to here: 413 */
     HTTP_ANSWER_BYTES_MAX = 64 * 1024 * 1024,
+    HTTP_FILE_PIECE_BYTES = 64 * 1024, /* of a file: one read; two of them for each answer */
+
+    /* Uploads. */
+    MULTIPART_HEAD_BYTES_MAX = 8 * 1024, /* of one part; a browser sends 200 bytes */
+    MULTIPART_PARTS_MAX = 16,            /* of one form; ours has two */
+    UPLOADS_MAX = 64,                    /* at a time; each holds a file and some buffers */
+    UPLOAD_FORM_BYTES_MAX = 256 * 1024,  /* of a form besides its file: heads, boundaries, fields */
+    UPLOAD_LOOK_BYTES_MAX = 256 * 1024,  /* of a file, for its type and the size of a picture */
+    IMAGE_PIXELS_MAX = 1 << 28,          /* of a picture: cameras have 2 * 10^8; shown, 1 GiB */
+    ATTACHMENT_URL_MS_MAX = 60 * 60 * 1000,  /* a signed address: as long as a page stays open */
+    ATTACHMENT_URL_STEP_MS = 10 * 60 * 1000, /* the same address within this */
+    ATTACHMENT_JSON_BYTES_MAX = 16 * 1024,   /* its longest part: the URL, whose prefix has 4 KiB */
 
     /* Accepting. */
     LOOP_ACCEPTS_MAX = 64,      /* new connections of a listener in one turn of the loop */
@@ -50,6 +62,8 @@ enum {
     JSON_DEPTH_MAX = 64,           /* deeper is an attack: our own documents stay under 20 */
     JSON_VALUES_MAX = 1000 * 1000, /* each takes 80 bytes of arena, and 2 of a hostile source */
     JSON_F64_BYTES_MAX = 512,      /* a number as text; no double needs more than 25 */
+    JSON_SCAN_KEYS_MAX = 32, /* remembered of a document that is not kept; compared with each */
+    JSON_SCAN_KEY_BYTES_MAX = 64, /* of each; names that anybody asks for have 10 */
 
     /* Event streams. */
     SSE_KEEPALIVE_MS = 15 * 1000,        /* proxies drop silence at 30 to 60 s */
@@ -122,14 +136,33 @@ enum {
     SETTING_NAME_BYTES_MAX = 128,            /* scope or name of a setting */
     SETTING_VALUE_BYTES_MAX = 64 * 1024,     /* a prompt is the longest kind */
 
+    /* Object storage. */
+    BLOB_JOBS_MAX = 16 * 1024,              /* under way */
+    BLOB_PUT_BYTES_MAX = 256 * 1024 * 1024, /* that puts under way hold, while storage hangs */
+    BLOB_AT_ONCE_MAX = 2, /* jobs on the pool, which has 4 threads: storage that hangs keeps no more
+                             of them from what others need them for */
+    BLOB_BUCKETS_MAX = 16,                  /* there are two */
+    BLOB_LIST_MAX = 1000,                   /* names on one page: 200 KiB */
+    BLOB_PIECE_BYTES = 256 * 1024,          /* read and hashed, or copied, at a time */
+    BLOB_CACHED_BYTES_MAX = 256 * 1024,     /* of a small object, whose bytes are kept */
+    BLOB_CACHE_BYTES_MAX = 8 * 1024 * 1024, /* of all of these: some pages of history */
+    BLOB_CACHE_OBJECTS_MAX = 8 * 1024,
+    BLOB_WHOLE_MAX = 1024, /* files remembered as whole; 100 bytes each */
+    BLOB_YOUNG_MS = 1000, /* a file is not remembered that soon after its last change: the clocks of
+                              file systems tick in steps of milliseconds, some of a second */
+
     /* Backups. */
-    ARCHIVE_PARTS_MAX = 64,              /* an archive has four */
-    ARCHIVE_NAME_BYTES_MAX = 99,         /* what a ustar header holds, with its NUL */
-    ARCHIVE_PART_GIB_MAX = 16 * 1024,    /* more than a file system takes for one file */
-    BACKUP_PAGES_STEP = 1024,            /* pages copied between two looks at whether to stop */
-    BACKUP_PIECE_BYTES = 256 * 1024,     /* read and hashed at a time */
-    BACKUP_MANIFEST_BYTES_MAX = 4096,    /* ours has 150 bytes */
-    BACKUP_COPY_MS_MAX = 60 * 60 * 1000, /* the server copies some 200 MiB a second */
+    ARCHIVE_PARTS_MAX = 100 * 1000 * 1000, /* an object is a part */
+    ARCHIVE_NAME_BYTES_MAX = 99,           /* what a ustar header holds, with its NUL */
+    ARCHIVE_FOLDER_BYTES_MAX = 154,        /* the same, of the folders before it */
+    ARCHIVE_KEPT_LINES_MAX = 16,           /* of parts outside of folders; an archive has three */
+    ARCHIVE_PART_GIB_MAX = 16 * 1024,      /* more than a file system takes for one file */
+    BACKUP_PAGES_STEP = 1024,              /* pages copied between two looks at whether to stop */
+    BACKUP_PIECE_BYTES = 256 * 1024,       /* read and hashed at a time */
+    BACKUP_MANIFEST_BYTES_MAX = 4096,      /* ours has 150 bytes */
+    BACKUP_NAMED_MAX = 10, /* files left out that are named one by one; the rest is counted */
+    BACKUP_HOLD_MS_MAX = 12 * 60 * 60 * 1000, /* objects stay for a backup that does not end */
+    BACKUP_COPY_MS_MAX = 60 * 60 * 1000,      /* the server copies some 200 MiB a second */
 
     /* Conversations. */
     FACT_PAGE_BYTES_MAX = 256 * 1024, /* data read in one go for a follower that lags */
@@ -149,15 +182,21 @@ enum {
     RUN_TEXT_BYTES_MAX = 3 * 1024 * 1024, /* of one model turn: a frame holds it escaped, 3 times */
     RUN_CONTEXT_MESSAGES_MAX = 400,       /* the newest, as context for the model */
     RUN_CONTEXT_REQUEST_MAX = 16,         /* first rows of a run, to find what it was asked */
-    RUN_CONTEXT_BYTES_MAX = 96 * 1024,    /* of their text: about 24,000 tokens */
-    CONTEXT_OWN_BYTES_MAX = 64 * 1024,    /* of our words in the system text; they have 6 KiB */
-    TIMEZONE_BYTES_MAX = 64,              /* the longest name of a zone has 32 */
-    RUN_RECOVER_PAGE = 500,               /* runs found again in one read after a start */
-    STATE_BYTES_MAX = 1024 * 1024,        /* a snapshot; without a plan it has 500 bytes */
-    STATE_IDS_MAX = 1000,                 /* open interactions, or calls, of a run */
-    PLAN_STEPS_MAX = 100,                 /* nobody reads a longer plan */
-    FACT_FRAME_BYTES_MAX = 64 * 1024,     /* a fact without its content: ids, names, figures */
-    RUN_ERROR_BYTES_MAX = 4 * 1024,       /* why a run failed, for people; a fault has 384 */
+    CONTEXT_PICTURES_MAX = 8,             /* shown to the model in one request, the newest */
+    CONTEXT_PICTURE_BYTES_MAX = 5 * 1024 * 1024, /* one of them: what model providers take */
+    CONTEXT_PICTURE_TEXT_BYTES = 4 * 1024,       /* it counts as that much text: 1,000 tokens */
+    CONTEXT_FILE_TEXT_BYTES_MAX = 32 * 1024,     /* of a text file, for the model: as of a result */
+    CONTEXT_FILE_BYTES_MAX = 5 * 1024 * 1024, /* a longer text file is only named: it would be read
+                                                 whole for its beginning */
+    RUN_CONTEXT_BYTES_MAX = 96 * 1024,        /* of their text: about 24,000 tokens */
+    CONTEXT_OWN_BYTES_MAX = 64 * 1024,        /* of our words in the system text; they have 6 KiB */
+    TIMEZONE_BYTES_MAX = 64,                  /* the longest name of a zone has 32 */
+    RUN_RECOVER_PAGE = 500,                   /* runs found again in one read after a start */
+    STATE_BYTES_MAX = 1024 * 1024,            /* a snapshot; without a plan it has 500 bytes */
+    STATE_IDS_MAX = 1000,                     /* open interactions, or calls, of a run */
+    PLAN_STEPS_MAX = 100,                     /* nobody reads a longer plan */
+    FACT_FRAME_BYTES_MAX = 64 * 1024,         /* a fact without its content: ids, names, figures */
+    RUN_ERROR_BYTES_MAX = 4 * 1024,           /* why a run failed, for people; a fault has 384 */
 
     /* Tools and people. */
     CALLS_STARTED_MAX = 4,               /* of a run, under way at a time */
@@ -166,7 +205,16 @@ enum {
     CALL_ATTEMPTS_MAX = 3,               /* of a call that may be repeated */
     CALL_INLINE_BYTES_MAX = 1024 * 1024, /* a larger result goes to a spool file */
     SPOOL_STREAM_BYTES_MAX = 256 * 1024, /* of pieces that wait to be written */
+    SPOOL_PIECE_BYTES = 64 * 1024,       /* moved at a time when a stretch is cut out of a file */
     CALL_FACT_BYTES_MAX = 64 * 1024,     /* a larger result stands in its fact as {ref, size} */
+    PAYLOAD_TRIES_MAX = 3,               /* of putting what a call returned, before it is shown */
+    PAYLOAD_RETRY_MS = 125,              /* doubles before each */
+    PAYLOAD_MS_MAX = 2000,               /* of all tries: the person waits */
+    KEEPER_PAGE = 16,                    /* payloads read at a time, of up to 1 MiB each */
+    KEEPER_REST_MS = 500,                /* before trying again; doubles */
+    KEEPER_REST_MS_MAX = 10 * 1000,      /* so long a storage that is back may go unnoticed */
+    PAYLOAD_BYTES_MAX = 4 * 1024 * 1024, /* an inline result, arguments, a card, escaped words */
+    CARD_FACT_BYTES_MAX = 48 * 1024,     /* a larger card stands in its fact as uiRef */
     CALL_MODEL_BYTES_MAX = 32 * 1024,    /* of a result, head and tail, for the model */
     TOOLS_MAX = 500,                     /* offered at a time; models choose badly among 100 */
     TOOL_NAME_BYTES_MAX = 64,            /* what model providers take */
@@ -176,8 +224,8 @@ enum {
     TOOL_RESULT_BYTES_MAX = 64 * 1024 * 1024, /* of one call: one answer of the HTTP client */
     HTTP_TOOL_S = 60,                         /* a call, unless its timeout_s says otherwise */
     HTTP_TOOL_S_MAX = 60 * 60,                /* what needs longer should answer at once */
-    HTTP_TOOL_LOOP_BYTES_MAX = 64 * 1024, /* a longer answer is read beside the loop: 64 MiB of JSON
-                                             take a second */
+    HTTP_TOOL_LOOP_BYTES_MAX = 64 * 1024, /* a longer answer is read beside the loop: 1 MiB of JSON
+                                             takes some 10 ms */
     SCHEMA_DEPTH_MAX = 16,                /* schemas inside each other; real ones have 2 to 5 */
     SCHEMA_PROPERTIES_MAX = 500,          /* of a whole schema */
     SCHEMA_ENUM_MAX = 500,                /* values of one list; a model has to read them */
@@ -205,6 +253,12 @@ enum {
     CALENDAR_CONFLICTS_MAX = 20,             /* listed; the rest is known by `more` */
     CALENDAR_USERS_MAX = 50,                 /* that fit a name; then one asks more precisely */
     CALENDAR_RESULT_BYTES_MAX = 1024 * 1024, /* such a list escaped, with its ids and times */
+    CALENDAR_CARD_EVENTS_MAX = 40,           /* entries of a card: about 9 nodes each, of 500 */
+    CALENDAR_CARD_ATTENDEES_MAX = 50,        /* as many as an event may have */
+    CALENDAR_CARD_NAMES_MAX = 5,             /* of them in an entry of a list */
+    CALENDAR_CARD_SHARES_MAX = 3,            /* buttons that share; more would hide the others */
+    CALENDAR_CARD_LINE_CHARS_MAX = 500,      /* a place, the longest text that an event has */
+    CALENDAR_CARD_PLACE_CHARS_MAX = 200,     /* of place and names, in an entry of a list */
 
     /* Cards. */
     UI_HINTS_BYTES_MAX = 1024 * 1024, /* hints to compile; a card of them is cut long before */
@@ -214,6 +268,18 @@ enum {
     UI_ID_BYTES_MAX = 256,            /* an id in a card's meta: ours and our users' are shorter */
     UI_VALUE_DEPTH_MAX = 32,          /* of what an action carries: JSON_DEPTH_MAX has to hold it
                                           with the card around it */
+    CARD_BYTES_MAX = 2 * 1024 * 1024, /* a card that asks a person: all of CALL_ARGS_BYTES_MAX, each
+                                         character of it written out */
+    CARD_TAIL_BYTES_MAX = 4 * 1024,   /* of it, for the end: brackets, and what is not shown */
+    CARD_ROW_BYTES_MAX = 200,         /* a longer argument is folded */
+    CARD_ROW_LINES_MAX = 4,           /* so is one of more lines */
+    CARD_FOLD_LINES = 6,              /* of a folded one, shown at first */
+    CARD_FLAT_ROWS_MAX = 50,          /* a longer list or object is shown as JSON */
+    CARD_FLAT_ALL_MAX = 2000,         /* such rows of one card; with more all are shown as JSON */
+    CARD_FLAT_DEPTH_MAX = 4,          /* so is a deeper one: nobody reads such names */
+    CARD_FLAT_KEY_BYTES_MAX = 64,     /* so is one with longer keys; each row repeats them */
+    VISIBLE_SPACES_MAX = 32,          /* in a row: code is indented so far, more is written out */
+    VISIBLE_LINES_MAX = 4,            /* ends of line in a row, likewise */
     SUMMARY_CHARS_MAX = 200,          /* one line of a chat */
     SUMMARY_LIST_NAMES_MAX = 3,       /* of a list, named in a summary */
     SUMMARY_TEXT_BYTES_MAX = 16 * 1024, /* of a text that are looked at for a summary */
@@ -231,7 +297,11 @@ enum {
     WEBHOOK_RETRY_MS = 1000,                  /* when the store could not */
 
     RUN_INPUT_BYTES_MAX = 16 * 1024 * 1024, /* AG-UI clients send their whole history along */
+    ACTION_BODY_BYTES_MAX = 16 * 1024,      /* three ids that say which button is pressed */
     RUN_MESSAGES_MAX = 1000,                /* new ones in one request; each is a row and a fact */
+    PART_FILES_MAX = 32,                    /* of a request; each is looked up or put on disk */
+    PART_URL_BYTES_MAX = 8 * 1024,          /* of a file elsewhere: as long as a target of ours */
+    PART_MIME_BYTES_MAX = 127,              /* two names of 63, RFC 6838's advice */
     RUN_QUEUE_BYTES_MAX = 16 * 1024 * 1024, /* that wait on a thread, before another is refused */
     TITLE_CHARS_MAX = 60,                   /* a title cut from the first message */
     THREAD_TITLE_BYTES_MAX = 400,           /* a title that a person gives */
@@ -255,6 +325,8 @@ enum {
 
     ADMIN_CONNECTIONS_MAX = 16, /* the command line uses one at a time */
     UPKEEP_MS = 60 * 60 * 1000, /* expired rows may wait an hour for their removal */
+    SWEEP_PAGE = 200, /* objects, or attachments, of one job: some milliseconds of the store */
+    SWEEP_UNUSED_MS = 7 * 24 * 60 * 60 * 1000, /* a file sent, and never a message with it */
 
     /* Shutdown: open answers get this long, then connections are cut. */
     SHUTDOWN_MS_MAX = 3 * 1000,

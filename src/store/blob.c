@@ -14,7 +14,10 @@
  *    has ended, also after blobs_close.
  * 2. Each job ends with one callback from the loop, unless it was forgotten or the storage closed;
  *    a descriptor that nobody takes is closed.
- * 3. At most BLOB_JOBS_MAX jobs are under way; further ones end with ERR_RATE_LIMITED.
+ * 3. At most BLOB_JOBS_MAX jobs are under way, and puts with BLOB_PUT_BYTES_MAX; further ones end with
+ *    ERR_RATE_LIMITED.
+ * 4. At most BLOB_AT_ONCE_MAX jobs are on the pool; the others wait in a row, in their order. A
+ *    storage that hangs holds these threads of the pool, and leaves the rest to everybody else.
  *
  * To add a kind of storage: its row in `kinds`.
  */
@@ -37,7 +40,9 @@ struct blobs {
     struct blob_storage storage;
     struct blob_cache *cache;
     struct blob_stats stats;
-    size_t jobs;
+    size_t jobs, at_once;
+    struct blob_job *next, *last; /* that wait for the pool */
+    size_t put_bytes;             /* of all jobs */
     bool closed;
     unsigned holds;
     msec held_until;
@@ -48,8 +53,9 @@ enum job_kind { JOB_PUT, JOB_PUT_FILE, JOB_GET, JOB_OPEN, JOB_REMOVE, JOB_LIST }
 struct blob_job {
     struct loop_work work;
     struct blobs *blobs;
+    struct blob_job *next; /* behind it in the row */
     enum job_kind kind;
-    bool forgotten;
+    bool forgotten, on_pool;
     union {
         blob_done *done;
         blob_got *got;
@@ -60,8 +66,8 @@ struct blob_job {
 
     /* of the work */
     struct blob_id id;
-    char *bytes; /* to be put, or found */
-    size_t len;
+    char *bytes;         /* to be put, or found */
+    size_t len, put_len; /* put_len: counted in put_bytes */
     char *file;
     size_t bytes_max;
     msec before;
@@ -358,10 +364,25 @@ static void blobs_free(struct blobs *blobs)
     free(blobs);
 }
 
+/* As many of those that wait as may be on the pool. */
+static void work_on(struct blobs *blobs)
+{
+    while (blobs->next && blobs->at_once < BLOB_AT_ONCE_MAX) {
+        struct blob_job *job = blobs->next;
+        blobs->next = job->next;
+        job->on_pool = true;
+        blobs->at_once++;
+        loop_work(blobs->loop, &job->work);
+    }
+}
+
 static void on_worked(struct loop_work *work)
 {
     struct blob_job *job = CONTAINER(work, struct blob_job, work);
     struct blobs *blobs = job->blobs;
+    if (job->on_pool) blobs->at_once--;
+    blobs->put_bytes -= job->put_len;
+    work_on(blobs);
     count_job(&blobs->stats, job);
     if (!job->forgotten && !blobs->closed && job->on.done) tell(job);
     fd_closep(&job->fd);
@@ -373,14 +394,20 @@ static void on_worked(struct loop_work *work)
     if (blobs->closed && !blobs->jobs) blobs_free(blobs);
 }
 
+static void too_much(struct blob_job *job)
+{
+    enum err e =
+        fault(&job->fault, ERR_RATE_LIMITED, "too much waits for object storage: try again later");
+    assert(e == job->fault.err);
+}
+
 static struct blob_job *begin(struct blobs *blobs, enum job_kind kind, void *arg)
 {
     struct blob_job *job = make(sizeof *job);
     *job = (struct blob_job){
         .work = {on_work, on_worked}, .blobs = blobs, .kind = kind, .arg = arg, .fd = -1};
     arena_init(&job->arena);
-    if (blobs->jobs >= BLOB_JOBS_MAX)
-        fault(&job->fault, ERR_RATE_LIMITED, "too much waits for object storage: try again later");
+    if (blobs->jobs >= BLOB_JOBS_MAX) too_much(job);
     blobs->jobs++;
     return job;
 }
@@ -397,7 +424,17 @@ static struct blob_job *begin_object(struct blobs *blobs, enum job_kind kind, st
 
 static struct blob_job *start(struct blob_job *job)
 {
-    loop_work(job->blobs->loop, &job->work);
+    struct blobs *blobs = job->blobs;
+    if (job->fault.err) { /* to be told, and nothing else */
+        loop_work(blobs->loop, &job->work);
+        return job;
+    }
+    if (blobs->next)
+        blobs->last->next = job;
+    else
+        blobs->next = job;
+    blobs->last = job;
+    work_on(blobs);
     return job;
 }
 
@@ -406,10 +443,12 @@ struct blob_job *blob_put(struct blobs *blobs, str bucket, str path, str bytes, 
 {
     struct blob_job *job = begin_object(blobs, JOB_PUT, bucket, path, arg);
     job->on.done = on_done;
+    if (!job->fault.err && bytes.len > BLOB_PUT_BYTES_MAX - blobs->put_bytes) too_much(job);
     if (!job->fault.err) {
         job->bytes = make(bytes.len + 1);
         if (bytes.len) memcpy(job->bytes, bytes.p, bytes.len);
-        job->len = bytes.len;
+        job->len = job->put_len = bytes.len;
+        blobs->put_bytes += bytes.len;
     }
     return start(job);
 }

@@ -60,7 +60,7 @@ describe('GET /agents', () => {
     assert.deepEqual(found, {
       name: 'assistant', model: 'demo', starters: [], plan: 'auto',
       limits: { upload: 100 * 1024 * 1024, body: 16 * 1024 * 1024, maxToolRounds: 30 },
-      capabilities: { askUser: true, tools, plan: true, attachments: false },
+      capabilities: { askUser: true, tools, plan: true, attachments: true },
     });
     assert.deepEqual(tools.map(({ name }) => name), CALENDAR);
     for (const tool of tools) {
@@ -87,7 +87,7 @@ agents:
       starters: ['帮我约明天下午三点的评审会', 'What is on, "today"?\nAnd then?'],
       locale: 'en', plan: 'never',
       limits: { upload: 2 * 1024 * 1024, body: 1024 * 1024, maxToolRounds: 7 },
-      capabilities: { askUser: false, tools: [], plan: false, attachments: false },
+      capabilities: { askUser: false, tools: [], plan: false, attachments: true },
     });
     assert.deepEqual(await settings(home.server), { enableAskUser: false, maxToolRounds: 7, confirmPolicy: {}, locale: 'en' });
   });

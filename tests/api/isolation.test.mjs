@@ -29,6 +29,7 @@ const PARAMETERS = {
   interactionId: () => [ann.interactionId, never(ann.interactionId)],
   grantId: () => [ann.grantId, never(ann.grantId)],
   messageId: () => [ann.messageId, never(ann.messageId)],
+  attachmentId: () => [ann.attachmentId, never(ann.attachmentId)],
 };
 const never = (id) => id.slice(0, id.lastIndexOf('_') + 1).padEnd(id.length, '0');
 
@@ -45,12 +46,14 @@ const ROUTES = {
   'DELETE /api/v1/agent/threads/{threadId}': [{}],
   'GET /api/v1/agent/threads/{threadId}/export': [{ query: '?format=md' }, { query: '?format=json' }],
   'GET /api/v1/agent/threads/{threadId}/messages/{messageId}/result': [{}],
+  'GET /api/v1/agent/threads/{threadId}/messages/{messageId}/ui': [{}],
   'POST /api/v1/agent/runs/{threadId}/answer': [{ body: { answer: 'his' } }, { body: {} }],
   'GET /api/v1/agent/interactions/{interactionId}': [{}],
   'PATCH /api/v1/agent/interactions/{interactionId}': [{ body: { expiresAt: '2040-01-31T09:30:00Z' }, operators: true }, { body: {} }],
   'POST /api/v1/agent/interactions/{interactionId}/answer': [{ body: { answer: 'his' } }, { body: { decision: 'approve' } }, { body: [] }],
   'POST /api/v1/agent/interactions/{interactionId}/cancel': [{}],
   'DELETE /api/v1/agent/grants/{grantId}': [{}],
+  'GET /api/v1/agent/attachments/{attachmentId}': [{}],
 };
 
 // Routes whose parameter names nobody's own thing; agents.test.mjs says who may ask them.
@@ -89,6 +92,13 @@ before(async () => {
   assert.equal((await answer(server, confirm.interactionId, { decision: 'approve', always: { scope: 'user' } }, ann.headers)).status, 200);
   await until(server, 'books', 'completed', ann.headers);
   ann.grantId = (await get(server, '/grants', ann.headers)).json().grants[0].grantId;
+
+  // A file.
+  const form = new FormData();
+  form.set('threadId', HERS);
+  form.set('file', new Blob(['a secret file']), 'secret.txt');
+  const sent = await fetch(`${server.url}${AGENT}/attachments`, { method: 'POST', body: form, headers: ann.headers });
+  ann.attachmentId = (await sent.json()).attachment.id;
 });
 after(() => cleanUp?.());
 

@@ -143,7 +143,7 @@ describe('refused', () => {
     ['blank content', text(' \t\r\n'), 'messages[0].content'],
     ['no parts', text([]), 'messages[0].content'],
     ['blank parts', text([{ type: 'text', text: ' ' }]), 'messages[0].content'],
-    ['a binary part', text([{ type: 'text', text: 'x' }, { type: 'binary', mimeType: 'image/png', data: 'AA==' }]), 'messages[0].content[1]'],
+    ['a binary part without anything', text([{ type: 'text', text: 'x' }, { type: 'binary', mimeType: 'image/png' }]), 'messages[0].content[1]'],
     ['a part without a type', text([{ text: 'x' }]), 'messages[0].content[0]'],
     ['a part that is no object', text(['x']), 'messages[0].content[0]'],
     ['a text part without text', text([{ type: 'text' }]), 'messages[0].content[0]'],

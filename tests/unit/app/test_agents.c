@@ -360,17 +360,22 @@ static void http_tools(void **state)
             "  - http: {name: a, url: 'http://a', effect: read, schema: {type: object}}\n"
             "  - http: {name: b, url: 'http://b/c', effect: write, risk: destructive,\n"
             "           idempotent: true, description: B, timeout_s: 5,\n"
+            "           summary: {zh: '完成 {x}', en: 'Did {x}'},\n"
             "           headers: {Authorization_file: token.txt},\n"
             "           schema: {type: object, properties: {x: {type: integer}}}}\n"));
     config_kit_ok(w->kit, config_kit_load(w->kit, NULL, NULL));
     struct tools made;
     struct arena *arena = &w->kit->arena;
-    config_kit_ok(w->kit, agents_http_tools(arena, NULL, &w->kit->config, &made, &w->kit->fault));
+    config_kit_ok(w->kit,
+                  agents_http_tools(arena, NULL, NULL, &w->kit->config, &made, &w->kit->fault));
     assert_int_equal(made.count, 2);
     assert_str(made.rows[0].name, STR("a"));
     assert_false(made.rows[0].write);
     assert_non_null(made.rows[0].args);
     assert_str(made.rows[1].description, STR("B"));
+    assert_int_equal(made.rows[0].done_zh.len + made.rows[0].done_en.len, 0);
+    assert_str(made.rows[1].done_zh, STR("完成 {x}"));
+    assert_str(made.rows[1].done_en, STR("Did {x}"));
     assert_true(made.rows[1].write && made.rows[1].idempotent);
     assert_int_equal(made.rows[1].risk, RISK_DESTRUCTIVE);
     assert_str(made.rows[1].schema,
@@ -385,7 +390,7 @@ static void http_tools(void **state)
             "  - http: {name: b, url: 'http://a', effect: read,\n"
             "           schema: {type: object, properties: {x: {type: nothing}}}}\n"));
     config_kit_ok(w->kit, config_kit_load(w->kit, NULL, NULL));
-    assert_int_equal(agents_http_tools(arena, NULL, &w->kit->config, &made, &w->kit->fault),
+    assert_int_equal(agents_http_tools(arena, NULL, NULL, &w->kit->config, &made, &w->kit->fault),
                      ERR_CONFIG);
     assert_part(w->kit->fault.text, "fermata.yaml:3: tools[1].http.schema.properties.x");
 }

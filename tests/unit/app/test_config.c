@@ -242,6 +242,29 @@ static void precedence(void **state)
     }
 }
 
+/* Its name in the environment is another one than its key's. */
+static void storage(void **state)
+{
+    struct config_kit *f = *state;
+    config_kit_put("fermata.yaml", STR("data: d\n"));
+    config_kit_ok(f, config_kit_load(f, NULL, NULL));
+    assert_string_equal(config_blobs(&f->config, &f->arena), "d/blobs");
+    assert_int_equal(f->config.grace_s, 24 * 60 * 60);
+    config_kit_put("fermata.yaml", STR("data: d\nstorage: {blobs: elsewhere, grace: 60}\n"));
+    config_kit_ok(f, config_kit_load(f, NULL, NULL));
+    assert_string_equal(config_blobs(&f->config, &f->arena), "elsewhere");
+    assert_int_equal(f->config.grace_s, 60);
+    config_kit_ok(f, config_kit_load(f, "FERMATA_BLOB_URL=file:/x", NULL));
+    assert_string_equal(config_blobs(&f->config, &f->arena), "file:/x");
+    AUTO(buf_done) struct buf out;
+    config_kit_print(f, &out);
+    assert_part(out.p, "  blobs: file:/x  # FERMATA_BLOB_URL\n");
+    assert_int_equal(config_kit_load(f, "FERMATA_BLOB_URL=s3://b/x", NULL), ERR_CONFIG);
+    assert_part(f->fault.text, "FERMATA_BLOB_URL: storage.blobs: \"s3://b/x\" is no storage that "
+                               "this version knows: it keeps objects in a folder; write a folder, "
+                               "or file: and a folder");
+}
+
 static void lists(void **state)
 {
     struct config_kit *f = *state;
@@ -431,6 +454,12 @@ static void values(void **state)
         {"limits-rate=0", NULL},
         {"limits-rate=1000000", NULL},
         {"limits-rate=1000001", "is not from 0 to 1000000"},
+        {"storage-grace=0", NULL},
+        {"storage-grace=31536001", "is not from 0 to 31536000"},
+        {"storage-blobs=elsewhere", NULL},
+        {"storage-blobs=file:/var/blobs", NULL},
+        {"storage-blobs=file:", "names no folder"},
+        {"storage-blobs=s3://bucket/objects", "is no storage that this version knows"},
         {"script-log=x\nmodel-provider=scripted\nscript=y", NULL},
         {"agents-assistant-plan=auto", NULL},
         {"agents-assistant-plan=always", NULL},
@@ -773,6 +802,7 @@ int test_config(void)
         CASE(maps),
         CASE(precedence),
         CASE(lists),
+        CASE(storage),
         CASE(file_choice),
         CASE(file_sizes),
         CASE(refused_files),

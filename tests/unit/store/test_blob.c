@@ -429,6 +429,25 @@ static void too_many_jobs(void **state)
     assert_int_equal(put(world, path, STR("x")), OK);
 }
 
+/* What waits for storage that hangs is bounded in bytes, too. */
+static void too_many_bytes(void **state)
+{
+    enum { PIECE = 16 * 1024 * 1024, FIT = BLOB_PUT_BYTES_MAX / PIECE };
+    struct world *world = *state;
+    char *bytes = calloc(1, PIECE);
+    assert_non_null(bytes);
+    char path[BLOB_PATH_BYTES];
+    snprintf(path, sizeof path, "%s", path_of((str){bytes, PIECE}, "call_1"));
+    for (int i = 0; i < FIT; i++)
+        blob_put(world->blobs, BUCKET_PAYLOADS, str_c(path), (str){bytes, PIECE}, on_done, world);
+    blob_put(world->blobs, BUCKET_PAYLOADS, str_c(path), STR("one more"), on_done, world);
+    wait_for(world, FIT + 1);
+    free(bytes);
+    assert_int_equal(world->failures, 1);
+    assert_int_equal(world->limited, 1);
+    assert_int_equal(put(world, path_of(STR("x"), "call_1"), STR("x")), OK); /* room again */
+}
+
 /* ---- files ---- */
 
 static void from_files(void **state)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reading payloads for rows of history, all of a page at the same time.
+ *
+ * A storage that hangs must not hang history: when nothing has come for CARDS_MS_MAX, the rows are
+ * shown as they are. At the end of the process nobody tells us of jobs any more (app/transfer.h).
  */
 #include "app/cards.h"
 
@@ -9,29 +12,57 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "net/http_server.h"
+#include "net/loop.h"
 #include "store/blob.h"
-
-struct cards {
-    struct arena *arena;
-    size_t left; /* that are not there yet, and one for whoever begins them */
-    void (*on_done)(void *arg);
-    void *arg;
-};
 
 struct card {
     struct cards *cards;
+    struct card *next;
     struct message *row;
+    struct blob_job *get; /* NULL: it is over */
 };
 
-static void one_less(struct cards *cards)
-{
-    if (--cards->left == 0) cards->on_done(cards->arg);
-}
+struct cards {
+    struct transfer transfer;
+    struct server *server;
+    struct arena *arena;
+    struct card *first;
+    size_t left; /* that are not there yet */
+    struct timer *limit;
+    void (*on_done)(void *arg);
+    void *arg;
+};
 
 void card_unreadable(const struct message *row, enum err e, const struct fault *reason)
 {
     log_warn("payload.unreadable", LOG_STR("message", row->id), LOG_CSTR("code", err_code(e)),
              LOG_CSTR("reason", reason ? reason->text : ""));
+}
+
+/* Wait for none of them any more. */
+static void leave(struct cards *cards)
+{
+    for (struct card *card = cards->first; card; card = card->next)
+        if (card->get) blob_forget(TAKE(card->get));
+    timer_free(cards->limit);
+    transfer_remove(&cards->server->transfers, &cards->transfer);
+}
+
+static void on_late(void *arg)
+{
+    struct cards *cards = arg;
+    for (const struct card *card = cards->first; card; card = card->next)
+        if (card->get) card_unreadable(card->row, ERR_TIMEOUT, NULL);
+    leave(cards);
+    cards->on_done(cards->arg);
+}
+
+static void stop(struct transfer *transfer)
+{
+    struct cards *cards = CONTAINER(transfer, struct cards, transfer);
+    leave(cards);
+    http_answer_error(CONTAINER(cards->arena, struct http_request, arena), ERR_SHUTTING_DOWN, NULL);
 }
 
 static void on_got(void *arg, enum err e, str bytes, const struct fault *reason)
@@ -40,12 +71,16 @@ static void on_got(void *arg, enum err e, str bytes, const struct fault *reason)
     struct cards *cards = card->cards;
     struct payload_parts parts;
     struct arena work;
+    card->get = NULL;
     arena_init(&work);
     if (!e) e = payload_parse(&work, bytes, &parts);
     if (!e) card->row->ui = arena_str(cards->arena, parts.ui);
     if (e) card_unreadable(card->row, e, reason);
     arena_done(&work);
-    one_less(cards);
+    timer_start(cards->limit, CARDS_MS_MAX);
+    if (--cards->left) return;
+    leave(cards);
+    cards->on_done(cards->arg);
 }
 
 static const struct json *metadata_of(struct arena *arena, const struct message *row)
@@ -72,14 +107,25 @@ void cards_read(struct server *server, struct arena *arena, struct message *rows
                 void (*on_done)(void *arg), void *arg)
 {
     struct cards *cards = ARENA_NEW(arena, struct cards);
-    *cards = (struct cards){.arena = arena, .left = 1, .on_done = on_done, .arg = arg};
+    *cards = (struct cards){.transfer = {.stop = stop},
+                            .server = server,
+                            .arena = arena,
+                            .on_done = on_done,
+                            .arg = arg};
     for (size_t i = 0; i < count; i++) {
         str path = card_path(arena, &rows[i]);
         if (!path.len) continue;
         struct card *card = ARENA_NEW(arena, struct card);
-        *card = (struct card){cards, &rows[i]};
+        *card = (struct card){.cards = cards, .next = cards->first, .row = &rows[i]};
+        cards->first = card;
         cards->left++;
-        blob_get(server->blobs, BUCKET_PAYLOADS, path, PAYLOAD_BYTES_MAX, on_got, card);
+        card->get = blob_get(server->blobs, BUCKET_PAYLOADS, path, PAYLOAD_BYTES_MAX, on_got, card);
     }
-    one_less(cards);
+    if (!cards->left) {
+        on_done(arg);
+        return;
+    }
+    transfer_add(&server->transfers, &cards->transfer);
+    cards->limit = timer_new(server->loop, on_late, cards);
+    timer_start(cards->limit, CARDS_MS_MAX);
 }

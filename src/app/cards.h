@@ -13,8 +13,9 @@
 
 struct server;
 
-/* Fill in message->ui of all tool rows at once; then on_done, perhaps at once. The rows, the arena
- * and arg stay until then. */
+/* Fill in message->ui of all tool rows at once; then on_done, perhaps at once. Cards that storage does
+ * not give for CARDS_MS_MAX are left out. The arena is that of a request, which holds the rows and
+ * arg; if the process ends meanwhile, the request is answered and on_done does not come. */
 void cards_read(struct server *server, struct arena *arena, struct message *rows, size_t count,
                 void (*on_done)(void *arg), void *arg);
 

@@ -24,6 +24,8 @@
 
 struct get {
     struct job job;
+    struct transfer transfer; /* while a job of the storage is under way: */
+    struct blob_job *blob;
     struct exchange *x;
     struct message message;
     struct call call;
@@ -44,6 +46,34 @@ static void answer_file(struct exchange *x, int fd, uint64_t len)
                      0, len);
 }
 
+/* ---- waiting for the storage ---- */
+
+static void stop(struct transfer *transfer)
+{
+    struct get *get = CONTAINER(transfer, struct get, transfer);
+    transfer_remove(&get->x->server->transfers, &get->transfer);
+    blob_forget(get->blob);
+    exchange_error(get->x, ERR_SHUTTING_DOWN, NULL);
+}
+
+static void wait_for(struct get *get, struct blob_job *blob)
+{
+    get->blob = blob;
+    get->transfer.stop = stop;
+    transfer_add(&get->x->server->transfers, &get->transfer);
+}
+
+static void waited(struct get *get)
+{
+    transfer_remove(&get->x->server->transfers, &get->transfer);
+}
+
+static void read_payload(struct get *get, str path, blob_got *on_got)
+{
+    wait_for(get, blob_get(get->x->server->blobs, BUCKET_PAYLOADS, path, PAYLOAD_BYTES_MAX, on_got,
+                           get));
+}
+
 /* ---- GET .../result ---- */
 
 static enum err result_run(struct job *job, struct db *db)
@@ -61,6 +91,7 @@ static enum err result_run(struct job *job, struct db *db)
 static void on_opened(void *arg, enum err e, int fd, uint64_t len, const struct fault *reason)
 {
     struct get *get = arg;
+    waited(get);
     if (e) {
         card_unreadable(&get->message, e, reason);
         answer_gone(get->x, "result");
@@ -74,13 +105,14 @@ static void on_payload(void *arg, enum err e, str bytes, const struct fault *rea
     struct get *get = arg;
     struct arena *arena = exchange_arena(get->x);
     struct payload_parts parts = {0};
+    waited(get);
     if (!e) e = payload_parse(arena, bytes, &parts);
     if (e) {
         card_unreadable(&get->message, e, reason);
         answer_gone(get->x, "result");
     } else if (parts.result_path.len) {
-        blob_open(get->x->server->blobs, BUCKET_PAYLOADS, arena_str(arena, parts.result_path),
-                  on_opened, get);
+        wait_for(get, blob_open(get->x->server->blobs, BUCKET_PAYLOADS,
+                                arena_str(arena, parts.result_path), on_opened, get));
     } else if (parts.result.len) {
         exchange_json(get->x, 200, parts.result);
     } else {
@@ -121,7 +153,7 @@ static void result_done(struct job *job, enum err e)
     else if (get->call.spool.len)
         answer_spooled(get);
     else if (path.len)
-        blob_get(x->server->blobs, BUCKET_PAYLOADS, path, PAYLOAD_BYTES_MAX, on_payload, get);
+        read_payload(get, path, on_payload);
     else
         exchange_error(x, ERR_NOT_FOUND, NULL);
 }
@@ -156,6 +188,7 @@ static void on_card(void *arg, enum err e, str bytes, const struct fault *reason
 {
     struct get *get = arg;
     struct payload_parts parts = {0};
+    waited(get);
     if (!e) e = payload_parse(exchange_arena(get->x), bytes, &parts);
     if (e) {
         card_unreadable(&get->message, e, reason);
@@ -177,7 +210,7 @@ static void ui_done(struct job *job, enum err e)
     else if (get->message.ui.len)
         exchange_json(x, 200, get->message.ui);
     else if (path.len)
-        blob_get(x->server->blobs, BUCKET_PAYLOADS, path, PAYLOAD_BYTES_MAX, on_card, get);
+        read_payload(get, path, on_card);
     else if (card_waits(exchange_arena(x), &get->message))
         answer_gone(x, "card");
     else

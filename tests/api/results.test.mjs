@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole result of a tool, where an event has only a reference: from the row, from a file, for its owner alone.
+// The whole result of a tool, where an event has only a reference: from object storage, for its owner alone. That it is
+// there as well while object storage is away is for tests/fault/blobs.test.mjs.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { access, readdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
 import { rows, startAsking } from './asking.mjs';
 import { assertProblem, bearer, call } from './home.mjs';
-import { AGENT, get, history, talk, user } from './talk.mjs';
+import { AGENT, get, history, talk, user, waitFor } from './talk.mjs';
 
 const KIB = 1024;
-// Below and above what an event holds, and what a row holds.
+// Below and above what an event holds, and what is kept in memory.
 const SIZES = { small: 100, 'event-last': 64 * KIB, 'event-first': 64 * KIB + 1, large: 300 * KIB, 'row-last': 1024 * KIB, 'row-first': 1024 * KIB + 1, huge: 5 * 1024 * KIB };
 
 // A JSON string of exactly so many bytes, some of them of longer characters.
@@ -23,6 +24,9 @@ function resultOf(size) {
   const wanted = JSON.stringify(text.repeat(Math.floor(size / 40)));
   return `${wanted.slice(0, -1)}${'x'.repeat(size - Buffer.byteLength(wanted))}"`;
 }
+
+// Where the objects of a message are.
+const objectsOf = (id) => rows(home, `SELECT bucket, path FROM blobs WHERE message_id='${id}'`).map(({ bucket, path }) => join(home.data, 'blobs', bucket, path));
 
 let home, server, tool, cleanUp, ann, bob;
 before(async () => {
@@ -64,9 +68,13 @@ describe('a result', () => {
       assert.equal(answer.status, 200, answer.text.slice(0, 200));
       assert.equal(answer.headers['content-type'], 'application/json');
       assert.ok(answer.text === whole, 'byte for byte');
-      const [{ spool }] = rows(home, `SELECT spool FROM tool_calls WHERE result_id='${data.messageId}'`);
-      assert.equal(Boolean(spool), size > 1024 * KIB);
-      if (spool) assert.ok((await readdir(join(home.data, 'spool'))).includes(spool));
+      await waitFor('it is an object', () => rows(home, `SELECT spool, result FROM tool_calls WHERE result_id='${data.messageId}'`)[0].spool === '');
+      assert.equal(rows(home, `SELECT result FROM tool_calls WHERE result_id='${data.messageId}'`)[0].result, '');
+      const stored = objectsOf(data.messageId);
+      assert.equal(stored.length, size > 1024 * KIB ? 2 : 1, 'a long one has an object of its own');
+      for (const path of stored) await access(path);
+      await waitFor('the file is gone', async () => (await readdir(join(home.data, 'spool'))).length === 0);
+      assert.ok((await call(server, 'GET', path, { headers: ann })).text === whole, 'from there too');
       assertProblem(await call(server, 'GET', path, { headers: bob }), 404, 'not_found');
       const row = (await history(server, threadId, '', ann)).messages.find(({ role }) => role === 'tool');
       assert.deepEqual([row.id, row.content], [data.messageId, data.content]);
@@ -94,9 +102,12 @@ describe('a result', () => {
   });
 
   test('goes with its thread', async () => {
-    const path = '/threads/thread-huge';
-    assert.equal((await call(server, 'DELETE', `${AGENT}${path}`, { headers: ann })).status, 204);
-    const kept = rows(home, 'SELECT count(*) AS n FROM tool_calls WHERE spool<>\'\'')[0].n;
-    assert.equal(kept, 1, 'the one of another thread');
+    const idOf = async (name) => (await history(server, `thread-${name}`, '', ann)).messages.find(({ role }) => role === 'tool').id;
+    const gone = objectsOf(await idOf('huge')), kept = objectsOf(await idOf('row-first'));
+    assert.deepEqual([gone.length, kept.length], [2, 2]);
+    assert.equal((await call(server, 'DELETE', `${AGENT}/threads/thread-huge`, { headers: ann })).status, 204);
+    const left = (paths) => Promise.all(paths.map((path) => access(path).then(() => true, () => false)));
+    await waitFor('they are gone', async () => !(await left(gone)).includes(true));
+    assert.deepEqual(await left(kept), [true, true], 'those of another thread');
   });
 });

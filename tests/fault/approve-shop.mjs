@@ -19,8 +19,9 @@ import { until } from './kit.mjs';
 const TAKEN_MS_MAX = 20_000;
 
 const ACCEPT = (response, { n }) => {
+  const hints = { version: '2.1', intent: 'status', status: 'success', title: `Order ${n}`, body: '已下单 "pens"' };
   response.writeHead(200, { 'content-type': 'application/json' });
-  response.end(JSON.stringify({ content: `Order ${n} placed`, result: { order: n } }));
+  response.end(JSON.stringify({ content: `Order ${n} placed`, result: { order: n }, ui_hints: hints }));
 };
 
 export class Shop {

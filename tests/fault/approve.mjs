@@ -7,10 +7,12 @@
 //     started                                between: somebody is asked, and answers by what the shop has on paper
 //     everything else                        later: nobody is asked
 //
-// Whichever it was, in the end the order was placed exactly once, or never if it was rejected.
+// Whichever it was, in the end the order was placed exactly once, or never if it was rejected; and history has the cards that
+// were shown, byte for byte, with every object in its place.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { copyFile, cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,8 +20,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { answer } from '../api/asking.mjs';
+import { cut, parts } from '../api/raw-json.mjs';
 import { startServer, within } from '../api/server.mjs';
-import { openEvents, postRun, user } from '../api/talk.mjs';
+import { get, openEvents, postRun, user, waitFor } from '../api/talk.mjs';
 import { checkOrders, ORDER, Shop } from './approve-shop.mjs';
 import { judge, program, readLog, watched } from './kill.mjs';
 import { sql, Told } from './oracle.mjs';
@@ -150,6 +153,20 @@ class Person {
     this.answered.add(id);
   }
 
+  // What was shown is what history has, once nothing of it is on its way to object storage any more.
+  async #compareCards(server, events) {
+    const text = await waitFor('every payload is stored', async () => {
+      const answered = await get(server, `/runs/${THREAD}/history`);
+      assert.equal(answered.status, 200, answered.text);
+      return !answered.text.includes('"storage_missing"') && answered.text;
+    });
+    const cards = new Map(parts(cut(text, 'messages')).map(([, row]) => [JSON.parse(cut(row, 'id')), cut(row, 'uiSchema')]));
+    for (const { type, data } of events.facts) {
+      if (!['interaction.request', 'tool.call.result', 'text.message.end'].includes(type)) continue;
+      assert.equal(cards.get(data.interactionId ?? data.messageId), data.ui && JSON.stringify(data.ui), `the card of ${type}`);
+    }
+  }
+
   // As far as the server goes: from whatever was acknowledged to the end of the run.
   async drive(t, server) {
     await this.#begin(server);
@@ -159,7 +176,9 @@ class Person {
         const { type, data } = event;
         if (type === 'interaction.request') await this.#answer(server, data);
         assert.notEqual(type, 'run.error', JSON.stringify(data));
-        if (type === 'run.finished' && data.outcome !== 'interrupted') return assert.equal(data.outcome, 'completed');
+        if (type !== 'run.finished' || data.outcome === 'interrupted') continue;
+        assert.equal(data.outcome, 'completed');
+        return await this.#compareCards(server, events);
       }
       throw new Error(`the stream ended (${events.ended})`);
     } finally {
@@ -215,6 +234,17 @@ export function checkUncertain(asked, kills) {
   assert.equal(asked, lost.size, `asked ${asked} times whether it happened`);
 }
 
+// Every object that a row names is there, and has the bytes that its name says.
+function checkObjects(data) {
+  const objects = JSON.parse(sql(data, 'SELECT json_group_array(json_object(\'waiting\', waiting, \'file\', bucket || \'/\' || path)) FROM blobs').trim());
+  for (const { waiting, file } of objects) {
+    assert.equal(waiting, 0, `${file} is stored`);
+    const hash = createHash('sha256').update(readFileSync(join(data, 'blobs', file))).digest('hex');
+    assert.equal(file.split('/').at(-1).split('.')[0], hash, file);
+  }
+  return objects.length;
+}
+
 // Returns the database.
 async function judgeAll(place, person, kills) {
   const db = judge(place.folder, person.told);
@@ -226,6 +256,9 @@ async function judgeAll(place, person, kills) {
   const results = [...person.told.facts.get(THREAD).values()].filter(({ type }) => type === 'tool.call.result');
   assert.deepEqual(results.map(({ data }) => data.toolName), ['ask_user', 'place_order']);
   assert.equal(results[1].data.error === undefined, person.decision === 'approve', JSON.stringify(results[1].data));
+  const executed = person.decision === 'approve';
+  assert.equal(checkObjects(place.data), executed ? 1 : 0, 'objects');
+  if (!kills.length) assert.equal(results[1].data.ui !== undefined, executed, 'what was done has a card');
   await promisify(execFile)(program, ['check', '--audit'], { env: { FERMATA_DATA: place.data }, timeout: EXIT_MS_MAX });
   return db;
 }

@@ -14,7 +14,9 @@ import { describe, test } from 'node:test';
 import { rows, startAsking } from '../api/asking.mjs';
 import { assertProblem, call } from '../api/home.mjs';
 import { cut, parts } from '../api/raw-json.mjs';
+import { startServer } from '../api/server.mjs';
 import { accepted, AGENT, endOf, get, openEvents, talk, user, waitFor } from '../api/talk.mjs';
+import { fill, smallDisk } from './kit.mjs';
 
 const MIB = 1024 * 1024;
 const ARRIVE_MS_MAX = 30_000; // the longest rest of whoever puts is 10 s
@@ -89,7 +91,9 @@ async function figures(server) {
   };
 }
 
-// Every object's path, of one bucket or of all.
+const logged = (server, words) => waitFor(`${words} in the log`, () => words.test(server.stderr()));
+
+// Every object's path.
 async function objects(root) {
   const found = [];
   for (const bucket of ['payloads', 'attachments']) {
@@ -172,7 +176,7 @@ describe('storage that goes away in the middle of a run', () => {
       const [before, during] = resultsOf(facts);
       assert.ok(before.ui && during.ui, 'both were shown with their cards');
 
-      // What was stored is a summary for now, and what could not be is marked.
+      // What was stored before is a summary while it cannot be read; what could not be stored is marked.
       await assertShown(home.server, 't', during, { missing: true });
       const [old] = await toolRows(home.server, 't');
       assert.deepEqual([old.content, old.card, old.metadata.storage_missing], ['It is small.', undefined, undefined]);
@@ -182,14 +186,14 @@ describe('storage that goes away in the middle of a run', () => {
       });
       assert.equal(waiting, 1);
       assert.ok(putsFailed >= 3, `${putsFailed} puts failed`);
-      assert.match(home.server.stderr(), /a payload is not stored yet/);
+      await logged(home.server, /a payload is not stored yet/);
 
       await way.come(place);
       await arrived(home.server, 't', during.messageId);
       await assertShown(home.server, 't', during, { missing: false });
       assertForgotten(home, during.messageId);
       await waitFor('nothing waits', async () => (await figures(home.server)).waiting === 0);
-      assert.match(home.server.stderr(), /payloads\.stored/);
+      await logged(home.server, /payloads\.stored/);
       const [again] = await toolRows(home.server, 't');
       assert.equal(again.card, way.lost ? undefined : JSON.stringify(before.ui));
       assert.equal(again.content, 'It is small.');
@@ -243,6 +247,28 @@ describe('storage that goes away in the middle of a run', () => {
       await waitFor('the file goes', async () => (await readdir(place.spool)).length === 0);
     });
   }
+
+  test('a disk of its own that is full, and then has room', async (t) => {
+    const disk = await smallDisk(t);
+    if (!disk) return t.skip('this system allows no mount namespace, so there is no small disk to fill');
+    const { home, spool } = await startLooking(t);
+    await home.stop();
+    const server = await startServer({ data: home.data, before: disk.enter, env: { ...home.env, FERMATA_BLOB_URL: join(disk.path, 'objects') } });
+    t.after(() => server.stop({ keep: true }));
+    await say(t, server, 'before', 'small');
+    await fill(disk);
+    const { facts } = await say(t, server, 't', 'small, then large');
+    assert.equal(facts.at(-1).data.outcome, 'completed');
+    for (const event of resultsOf(facts)) await assertShown(server, 't', event, { missing: true });
+    await logged(server, /code=storage_full/);
+    await rm(join(disk.folder, 'ballast'));
+    for (const event of resultsOf(facts)) {
+      await arrived(server, 't', event.messageId);
+      await assertShown(server, 't', event, { missing: false });
+    }
+    await waitFor('the file goes', async () => (await readdir(spool)).length === 0);
+    assert.deepEqual(await readdir(join(disk.folder, 'objects/.new')), [], 'nothing is left half written');
+  });
 
   test('one that can never be put does not keep the others waiting', async (t) => {
     const place = await startLooking(t);
@@ -338,9 +364,10 @@ describe('an object that is lost or damaged', () => {
       const now = await figures(server);
       assert.equal(now.getsFailed - before.getsFailed, 3);
       assert.equal(now.damaged - before.damaged, damaged ? 3 : 0);
-      const lines = server.stderr().split('\n').filter((line) => line.includes('payload.unreadable') && line.includes(row.id));
-      assert.equal(lines.length, 3);
-      for (const line of lines) assert.match(line, damaged ? /code=damaged/ : /code=not_found/);
+      const lines = () => server.stderr().split('\n').filter((line) => line.includes('payload.unreadable') && line.includes(row.id));
+      await waitFor('three lines', () => lines().length >= 3);
+      assert.equal(lines().length, 3);
+      for (const line of lines()) assert.match(line, damaged ? /code=damaged/ : /code=not_found/);
       await mend(path, bytes);
       await assertShown(server, 't', event, { missing: false });
     });

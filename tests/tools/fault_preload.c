@@ -143,6 +143,8 @@ __attribute__((noinline)) static bool before(const char *name)
     X(fchown, int, (int fd, uid_t user, gid_t group), (fd, user, group))                      \
     X(chmod, int, (const char *path, mode_t mode), (path, mode))                              \
     X(mkdir, int, (const char *path, mode_t mode), (path, mode))                              \
+    X(mkdirat, int, (int at, const char *path, mode_t mode), (at, path, mode))                \
+    X(futimens, int, (int fd, const struct timespec times[2]), (fd, times))                   \
     X(rename, int, (const char *from, const char *to), (from, to))                            \
     X(link, int, (const char *from, const char *to), (from, to))                              \
     X(linkat, int, (int from_at, const char *from, int to_at, const char *to, int flags),     \

@@ -324,7 +324,7 @@ static void show_result(struct step *step, struct work_call *work)
         fact.ui_ref = message_ref(step, call, "ui");
     } else if (payload) {
         fact.ui = payload->ui;
-        fact.ui_hints = payload->ui_hints;
+        if (payload->ui_hints.len <= CARD_FACT_BYTES_MAX) fact.ui_hints = payload->ui_hints;
     }
     add_fact(step, FACT_TOOL_RESULT, fact_tool_result(step->arena, &fact));
     add_message(step, (struct message){

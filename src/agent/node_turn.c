@@ -51,6 +51,7 @@ static str add_turn_named(struct step *step, bool stopped, str tool_calls, str m
     str metadata = message_metadata(step, stopped);
     add_reasoning(step, message_id, metadata);
     bool large = step->card.len > CARD_FACT_BYTES_MAX;
+    bool many_hints = step->card_hints.len > CARD_FACT_BYTES_MAX; /* of a small card, even */
     struct text_end end = {
         .message_id = message_id,
         .content = content,
@@ -58,7 +59,7 @@ static str add_turn_named(struct step *step, bool stopped, str tool_calls, str m
         .stopped = stopped,
         .ui = large ? STR_EMPTY : step->card,
         .ui_ref = large ? card_ref(step, message_id) : STR_EMPTY,
-        .ui_hints = large ? STR_EMPTY : step->card_hints,
+        .ui_hints = large || many_hints ? STR_EMPTY : step->card_hints,
     };
     add_fact(step, FACT_TEXT_END, fact_text_end(step->arena, &end));
     add_message(step, (struct message){

@@ -83,8 +83,7 @@ static enum err new_messages(struct post_run *post, struct db *db, struct messag
         e = is_known(post, db, &seen, message.id, &known);
         if (e || known) continue;
         if (input->parts[i].count)
-            e = parts_take(db, arena, &input->parts[i], change->x->who.user, &message,
-                           &change->why);
+            e = parts_take(db, arena, &input->parts[i], &post->tc.thread, &message, &change->why);
         if (e) continue;
         if (!message.id.len) message.id = new_id(arena, "msg_");
         message.run_id = post->run_id;

@@ -269,9 +269,7 @@ static enum err delete_apply(struct change *change, struct db *db)
     e = end_wait(delete, db, thread.id);
     if (!e) e = calls_spools(db, arena, thread.id, &delete->spools, &delete->spool_count);
     if (!e) e = blob_rows_of_thread(db, arena, thread.id, &delete->blobs);
-    if (!e)
-        e = attachments_of_thread(db, arena, thread.owner, thread.thread_id, &delete->attachments);
-    if (!e) e = attachments_delete(db, thread.owner, thread.thread_id);
+    if (!e) e = attachments_leave(db, arena, &thread, &delete->attachments);
     return e ? e : thread_delete(db, thread.id);
 }
 

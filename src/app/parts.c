@@ -431,21 +431,22 @@ static enum err find_own(struct db *db, struct arena *arena, str id, str owner,
     return e;
 }
 
-enum err parts_take(struct db *db, struct arena *arena, const struct parts *parts, str owner,
-                    struct message *message, struct fault *reterr)
+enum err parts_take(struct db *db, struct arena *arena, const struct parts *parts,
+                    const struct thread *thread, struct message *message, struct fault *reterr)
 {
     const struct attachment **files = arena_array(arena, parts->count + 1, sizeof *files);
     for (size_t i = 0; i < parts->count; i++) {
         const struct part *part = &parts->rows[i];
         enum err e = OK;
         if (part->kind == PART_DATA) files[i] = part->stored;
-        if (part->kind == PART_OWN) e = find_own(db, arena, part->id, owner, &files[i]);
+        if (part->kind == PART_OWN) e = find_own(db, arena, part->id, thread->owner, &files[i]);
         if (e == ERR_NOT_FOUND) {
             char path[PART_PATH_BYTES];
             part_path(parts, i, path);
             return fault_field(reterr, ERR_INVALID_FIELD, path, "there is no attachment \"%.*s\"",
                                STR_ARG(part->id));
         }
+        if (!e && part->kind == PART_OWN) e = attachment_use(db, files[i], thread);
         if (e) return e;
     }
     write_message(arena, parts, files, message);

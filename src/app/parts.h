@@ -65,10 +65,12 @@ str parts_plain(struct arena *arena, const struct parts *parts); /* its words, j
 /* The id in an address of one of our attachments, whatever its signature; empty if it is none. */
 str parts_own_id(const struct parts_home *home, str url);
 
-/* Inside a job: content and attachments of the message, from the rows of the owner's attachments.
- * ERR_INVALID_FIELD names the part whose attachment is not there, or another's. */
-enum err parts_take(struct db *db, struct arena *arena, const struct parts *parts, str owner,
-                    struct message *message, struct fault *reterr) MUST_USE;
+/* Inside a job: content and attachments of a message of the thread, from the rows of its owner's
+ * attachments, which the thread has from then on. ERR_INVALID_FIELD names the part whose attachment
+ * is not there, or another's. */
+enum err parts_take(struct db *db, struct arena *arena, const struct parts *parts,
+                    const struct thread *thread, struct message *message, struct fault *reterr)
+    MUST_USE;
 
 /* Standard base64 with its padding, strictly. `out` has room for 3 bytes for each 4 of the text, and
  * may be the text itself. */

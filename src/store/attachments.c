@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The table `attachments`. A row names the owner's thread by its id on the wire, because a file may
- * be sent before the first message. A thread that is not there when the row has grown old was never
- * made, or is gone: the file is not used.
+ * be sent before the first message. Which other threads have it stands in `attachment_uses`. One that
+ * no thread has when it has grown old was never used.
  */
 #include "store/attachments.h"
 
 #include "store/columns.h"
+#include "store/conversation.h"
 #include "store/rows.h"
 #include "store/sqlite.h"
 
@@ -64,22 +65,70 @@ static enum err read_list(struct stmt *s, struct arena *arena, struct attachment
     return e;
 }
 
-enum err attachments_of_thread(struct db *db, struct arena *arena, str owner, str thread_id,
-                               struct attachment_list *ret_list)
+/* Its own thread needs no row. */
+enum err attachment_use(struct db *db, const struct attachment *attachment,
+                        const struct thread *thread)
 {
-    struct stmt *s = db_prepare(db, SELECT " INDEXED BY attachments_by_thread"
-                                           " WHERE owner=?1 AND thread_id=?2 ORDER BY created, id");
-    stmt_bind_str(s, 1, owner);
-    stmt_bind_str(s, 2, thread_id);
-    return read_list(s, arena, ret_list);
+    if (str_eq(attachment->thread_id, thread->thread_id)) return OK;
+    struct stmt *s = db_prepare(db, "INSERT INTO attachment_uses (id, thread) VALUES (?1, ?2)"
+                                    " ON CONFLICT DO NOTHING");
+    stmt_bind_str(s, 1, attachment->id);
+    stmt_bind_i64(s, 2, thread->id);
+    return stmt_run(s);
 }
 
-enum err attachments_delete(struct db *db, str owner, str thread_id)
+/* The name of a thread that has it beside `thread`: its own one, or one that uses it. Empty: none. */
+static enum err find_heir(struct db *db, struct arena *arena, const struct attachment *attachment,
+                          const struct thread *thread, str *ret_thread_id)
 {
-    struct stmt *s = db_prepare(db, "DELETE FROM attachments WHERE owner=?1 AND thread_id=?2");
-    stmt_bind_str(s, 1, owner);
+    struct stmt *s =
+        db_prepare(db,
+                   "SELECT thread_id FROM threads WHERE id<>?1 AND"
+                   " ((owner=?2 AND thread_id=?3)"
+                   "  OR id IN (SELECT thread FROM attachment_uses WHERE attachment_uses.id=?4))"
+                   " ORDER BY thread_id<>?3 LIMIT 1");
+    stmt_bind_i64(s, 1, thread->id);
+    stmt_bind_str(s, 2, attachment->owner);
+    stmt_bind_str(s, 3, attachment->thread_id);
+    stmt_bind_str(s, 4, attachment->id);
+    str heir = stmt_step(s) ? arena_str(arena, stmt_str(s, 0)) : STR_EMPTY;
+    enum err e = stmt_end(s);
+    if (!e) *ret_thread_id = heir;
+    return e;
+}
+
+static enum err hand_over(struct db *db, str id, str thread_id)
+{
+    struct stmt *s = db_prepare(db, "UPDATE attachments SET thread_id=?2 WHERE id=?1");
+    stmt_bind_str(s, 1, id);
     stmt_bind_str(s, 2, thread_id);
     return stmt_run(s);
+}
+
+enum err attachments_leave(struct db *db, struct arena *arena, const struct thread *thread,
+                           struct attachment_list *ret_gone)
+{
+    struct attachment_list had = {0}, gone = {0};
+    struct stmt *s = db_prepare(db, SELECT " WHERE (owner=?1 AND thread_id=?2) OR id IN"
+                                           " (SELECT attachment_uses.id FROM attachment_uses"
+                                           "  WHERE thread=?3) ORDER BY created, id");
+    stmt_bind_str(s, 1, thread->owner);
+    stmt_bind_str(s, 2, thread->thread_id);
+    stmt_bind_i64(s, 3, thread->id);
+    enum err e = read_list(s, arena, &had);
+    for (size_t i = 0; !e && i < had.count; i++) {
+        str heir = STR_EMPTY;
+        e = find_heir(db, arena, &had.rows[i], thread, &heir);
+        if (e) break;
+        if (heir.len) {
+            e = hand_over(db, had.rows[i].id, heir);
+        } else {
+            *ROWS_ADD(arena, gone.rows, gone.count) = had.rows[i];
+            e = attachment_delete(db, had.rows[i].id);
+        }
+    }
+    if (!e) *ret_gone = gone;
+    return e;
 }
 
 enum err attachments_unused(struct db *db, struct arena *arena, msec before, size_t limit,
@@ -89,6 +138,8 @@ enum err attachments_unused(struct db *db, struct arena *arena, msec before, siz
                                            " WHERE created<?1 AND NOT EXISTS (SELECT 1 FROM threads"
                                            "  WHERE threads.owner=attachments.owner"
                                            "  AND threads.thread_id=attachments.thread_id)"
+                                           " AND NOT EXISTS (SELECT 1 FROM attachment_uses"
+                                           "  WHERE attachment_uses.id=attachments.id)"
                                            " ORDER BY created, id LIMIT ?2");
     stmt_bind_i64(s, 1, before);
     stmt_bind_i64(s, 2, (int64_t)limit);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Attachments: files that people sent, a row each; the bytes are in object storage. A row belongs to
- * an owner and to one of the owner's threads by its name, which may not exist yet, and goes when that
- * thread is deleted.
+ * an owner and to one of the owner's threads by its name, which may not exist yet. Other threads of
+ * the owner may use it. It goes with the last thread that has it.
  *
  * Plain blocking code for use inside a job; texts that come back live in the arena given.
  */
@@ -34,11 +34,18 @@ enum err attachment_add(struct db *db, const struct attachment *attachment) MUST
 /* By its id alone: the caller looks at the owner. ERR_NOT_FOUND. */
 enum err attachment_find(struct db *db, struct arena *arena, str id,
                          struct attachment *ret_attachment) MUST_USE;
-enum err attachments_of_thread(struct db *db, struct arena *arena, str owner, str thread_id,
-                               struct attachment_list *ret_list) MUST_USE;
-enum err attachments_delete(struct db *db, str owner, str thread_id) MUST_USE; /* all of a thread */
 
-/* Those older than `before` whose thread does not exist: at most `limit`; and their removal. */
+/* A message of the thread has it. */
+struct thread;
+enum err attachment_use(struct db *db, const struct attachment *attachment,
+                        const struct thread *thread) MUST_USE;
+
+/* The thread is about to be deleted: what no other thread has goes, and is given back; the rest is
+ * another's from now on. */
+enum err attachments_leave(struct db *db, struct arena *arena, const struct thread *thread,
+                           struct attachment_list *ret_gone) MUST_USE;
+
+/* Those older than `before` that no thread has: at most `limit`; and their removal. */
 enum err attachments_unused(struct db *db, struct arena *arena, msec before, size_t limit,
                             struct attachment_list *ret_list) MUST_USE;
 enum err attachment_delete(struct db *db, str id) MUST_USE;

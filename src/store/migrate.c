@@ -391,7 +391,13 @@ static const struct migration migrations[] = {
         "  UNIQUE (bucket, path)"
         ") STRICT, WITHOUT ROWID;"
         "CREATE INDEX attachments_by_thread ON attachments(owner, thread_id);"
-        "CREATE INDEX attachments_by_age ON attachments(created);"),
+        "CREATE INDEX attachments_by_age ON attachments(created);"
+        "CREATE TABLE attachment_uses ("       /* by threads other than its own */
+        "  id TEXT NOT NULL REFERENCES attachments(id) ON DELETE CASCADE,"
+        "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
+        "  PRIMARY KEY (id, thread)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE INDEX attachment_uses_by_thread ON attachment_uses(thread);"),
     /* clang-format on */
 };
 

@@ -126,6 +126,20 @@ describe('what is stored and shown', () => {
     });
   }
 
+  test('a file stays as long as one of its threads does', async (t) => {
+    const there = async (id) => (await call(server, 'GET', plainUrl(id))).status;
+    const drop = async (threadId) => assert.equal((await call(server, 'DELETE', `${AGENT}/threads/${threadId}`)).status, 204);
+    await talk(t, server, { threadId: 'lent-a', messages: [user('hello')] });
+    const { id } = await upload(GIF, 'lent.gif', { threadId: 'lent-a' });
+    const { id: loose } = await upload(GIF, 'loose.gif', { threadId: 'lent-never' });
+    await talk(t, server, { threadId: 'lent-b', messages: [user([words('see'), named(id), named(loose)])] });
+    await drop('lent-a');
+    assert.deepEqual([await there(id), await there(loose)], [200, 200]);
+    await drop('lent-b');
+    assert.deepEqual([await there(id), await there(loose)], [404, 404]);
+    assert.deepEqual(rows(home, `SELECT id FROM attachments WHERE id IN ('${id}', '${loose}')`), []);
+  });
+
   const elsewhere = [
     { type: 'binary', mimeType: 'image/png', url: 'https://example.org/a.png', filename: 'a.png' },
     { type: 'image', source: { type: 'url', value: 'https://example.org/a.png?b=c', mimeType: 'image/png' } },

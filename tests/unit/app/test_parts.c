@@ -232,6 +232,13 @@ static void base64(void **state)
 
 /* ---- what is stored ---- */
 
+static struct thread thread_of(struct db_fixture *f, const char *owner)
+{
+    struct thread thread = {.owner = str_c(owner), .thread_id = STR("here")};
+    assert_int_equal(thread_add(f->db, &thread), OK);
+    return thread;
+}
+
 static void add_row(struct db_fixture *f, const char *id, const char *owner, uint32_t width)
 {
     struct attachment row = {.id = str_c(id),
@@ -252,6 +259,7 @@ static void add_row(struct db_fixture *f, const char *id, const char *owner, uin
 static void taken(void **state)
 {
     struct db_fixture *f = *state;
+    struct thread thread = thread_of(f, "ann");
     static const struct attachment stored = {
         .id = STR("att_new"), .mime = STR("text/plain"), .bytes = 3};
     struct parts parts;
@@ -271,7 +279,7 @@ static void taken(void **state)
               &parts, &why),
         OK);
     parts.rows[2].stored = &stored;
-    assert_int_equal(parts_take(f->db, &f->arena, &parts, STR("ann"), &message, &why), OK);
+    assert_int_equal(parts_take(f->db, &f->arena, &parts, &thread, &message, &why), OK);
     assert_str(
         message.content,
         STR("[{\"type\":\"text\",\"text\":\"a\\u0041\"},"
@@ -296,6 +304,7 @@ static void taken(void **state)
 static void whose(void **state)
 {
     struct db_fixture *f = *state;
+    struct thread thread = thread_of(f, "ann");
     add_row(f, "att_1", "bob", 1);
     static const char *const ids[] = {"att_1", "att_9"};
     for (size_t i = 0; i < COUNT(ids); i++) {
@@ -307,7 +316,7 @@ static void whose(void **state)
                                 "{\"type\":\"binary\",\"id\":\"%s\"}]",
                                 ids[i]);
         assert_int_equal(parse(&f->arena, arena_cstr(&f->arena, list), &parts, &why), OK);
-        assert_int_equal(parts_take(f->db, &f->arena, &parts, STR("ann"), &message, &why),
+        assert_int_equal(parts_take(f->db, &f->arena, &parts, &thread, &message, &why),
                          ERR_INVALID_FIELD);
         assert_string_equal(why.field, "messages[3].content[1]");
         char text[64];
@@ -320,10 +329,11 @@ static void whose(void **state)
 static void words_only(void **state)
 {
     struct db_fixture *f = *state;
+    struct thread thread = thread_of(f, "ann");
     struct parts parts;
     struct message message = {0};
     assert_int_equal(parse(&f->arena, "[{\"type\":\"text\",\"text\":\"a\"}]", &parts, NULL), OK);
-    assert_int_equal(parts_take(f->db, &f->arena, &parts, STR("ann"), &message, NULL), OK);
+    assert_int_equal(parts_take(f->db, &f->arena, &parts, &thread, &message, NULL), OK);
     assert_str(message.content, STR("[{\"type\":\"text\",\"text\":\"a\"}]"));
     assert_str(message.attachments, STR_EMPTY);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/attachments.h"
 
+#include "base/buf.h"
 #include "check.h"
 #include "store/blob_rows.h"
 #include "store/conversation_kit.h"
@@ -51,35 +52,79 @@ static void every_field(void **state)
     assert_int_equal(attachment_add(t->db, &row), ERR_BUSY);
 }
 
-static size_t count_of(struct db_fixture *t, const char *owner, const char *thread_id)
+static bool there(struct db_fixture *t, const char *id, str *ret_thread_id)
+{
+    struct attachment row;
+    enum err e = attachment_find(t->db, &t->arena, str_c(id), &row);
+    if (!e) *ret_thread_id = row.thread_id;
+    return !e;
+}
+
+static struct thread thread_of(struct db_fixture *t, const char *owner, const char *thread_id)
+{
+    struct thread thread = {.owner = str_c(owner), .thread_id = str_c(thread_id)};
+    assert_int_equal(thread_add(t->db, &thread), OK);
+    return thread;
+}
+
+/* Delete the thread: the ids that went with it, joined. */
+static void leaves(struct db_fixture *t, const struct thread *thread, const char *gone)
 {
     struct attachment_list list = {0};
-    assert_int_equal(attachments_of_thread(t->db, &t->arena, str_c(owner), str_c(thread_id), &list),
-                     OK);
-    return list.count;
+    struct buf ids;
+    assert_int_equal(attachments_leave(t->db, &t->arena, thread, &list), OK);
+    buf_init(&ids, 256);
+    for (size_t i = 0; i < list.count; i++) buf_printf(&ids, "%.*s ", STR_ARG(list.rows[i].id));
+    assert_str(buf_str(&ids), str_c(gone));
+    buf_done(&ids);
+    assert_int_equal(thread_delete(t->db, thread->id), OK);
 }
 
 static void of_a_thread(void **state)
 {
     struct db_fixture *t = *state;
+    struct thread thread = thread_of(t, "ann", "t1");
+    str at = STR_EMPTY;
     made(t, "att_3", "ann", "t1", 7);
     made(t, "att_1", "ann", "t1", 9);
     made(t, "att_2", "ann", "t1", 7);
     made(t, "att_4", "ann", "t2", 1);
     made(t, "att_5", "bob", "t1", 1);
-    struct attachment_list list = {0};
-    assert_int_equal(attachments_of_thread(t->db, &t->arena, STR("ann"), STR("t1"), &list), OK);
-    static const char *const order[] = {"att_2", "att_3", "att_1"};
-    assert_int_equal(list.count, COUNT(order));
-    for (size_t i = 0; i < COUNT(order); i++) assert_str(list.rows[i].id, str_c(order[i]));
+    assert_int_equal(attachment_delete(t->db, STR("att_2")), OK);
+    assert_int_equal(attachment_delete(t->db, STR("att_2")), OK);
+    leaves(t, &thread, "att_3 att_1 ");
+    assert_false(there(t, "att_1", &at));
+    assert_true(there(t, "att_4", &at));
+    assert_true(there(t, "att_5", &at));
+}
 
-    assert_int_equal(attachment_delete(t->db, STR("att_2")), OK);
-    assert_int_equal(attachment_delete(t->db, STR("att_2")), OK);
-    assert_int_equal(count_of(t, "ann", "t1"), 2);
-    assert_int_equal(attachments_delete(t->db, STR("ann"), STR("t1")), OK);
-    assert_int_equal(count_of(t, "ann", "t1"), 0);
-    assert_int_equal(count_of(t, "ann", "t2"), 1);
-    assert_int_equal(count_of(t, "bob", "t1"), 1);
+/* A file that several threads have goes with the last of them, whichever that is. */
+static void shared(void **state)
+{
+    struct db_fixture *t = *state;
+    struct thread one = thread_of(t, "ann", "t1"), two = thread_of(t, "ann", "t2"),
+                  three = thread_of(t, "ann", "t3");
+    struct attachment row = made(t, "att_1", "ann", "t1", 1),
+                      loose = made(t, "att_2", "ann", "never", 1);
+    str at = STR_EMPTY;
+    struct attachment_list list = {0};
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(attachment_use(t->db, &row, &one), OK);
+        assert_int_equal(attachment_use(t->db, &row, &two), OK);
+        assert_int_equal(attachment_use(t->db, &row, &three), OK);
+        assert_int_equal(attachment_use(t->db, &loose, &two), OK);
+    }
+    assert_int_equal(attachments_unused(t->db, &t->arena, 10, 5, &list), OK);
+    assert_int_equal(list.count, 0);
+    leaves(t, &three, "");
+    assert_true(there(t, "att_1", &at));
+    assert_str(at, STR("t1"));
+    leaves(t, &one, "");
+    assert_true(there(t, "att_1", &at));
+    assert_str(at, STR("t2"));
+    leaves(t, &two, "att_1 att_2 ");
+    assert_false(there(t, "att_1", &at));
+    assert_false(there(t, "att_2", &at));
 }
 
 static void unused(void **state)
@@ -118,10 +163,8 @@ static void needed(void **state)
 int test_attachments(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_DB(every_field),
-        WITH_DB(of_a_thread),
-        WITH_DB(unused),
-        WITH_DB(needed),
+        WITH_DB(every_field), WITH_DB(of_a_thread), WITH_DB(shared),
+        WITH_DB(unused),      WITH_DB(needed),
     };
     return cmocka_run_group_tests_name("attachments", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/limits.h"
 #include "check.h"
+#include "store/attachments.h"
 #include "store/audit.h"
 #include "store/blob_rows.h"
 #include "store/calls.h"
@@ -268,6 +269,11 @@ static int64_t full_thread(struct db *db, const char *owner)
     assert_int_equal(audit_add(db, hash, thread, &entry), OK);
     struct blob_row blob = {.thread = thread, .bucket = STR("b"), .path = str_c(owner)};
     assert_int_equal(blob_row_add(db, &blob), OK);
+    struct attachment attachment = {
+        .id = str_c(owner), .owner = str_c(owner), .path = str_c(owner)};
+    struct thread row = {.id = thread, .thread_id = STR("t")};
+    assert_int_equal(attachment_add(db, &attachment), OK);
+    assert_int_equal(attachment_use(db, &attachment, &row), OK);
     return thread;
 }
 

@@ -3,8 +3,8 @@
  * Loading the files of a context:
  *
  *     pictures_load ─▶ reading thread: their rows ─▶ blob_get ─▶ on_done
- *                                                     ▲    │ one after the other
- *                                                     └────┘
+ *                                                     ▲    │ one after the other; if one takes too
+ *                                                     └────┘ long, none of the rest is waited for
  *
  * Invariants:
  * 1. The job has copies of what it needs in an arena of its own, so that it may end after the run it
@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "net/loop.h"
 #include "store/attachments.h"
 #include "store/blob.h"
 #include "store/store.h"
@@ -38,6 +39,7 @@ struct pictures {
     struct wanted *wanted;
     size_t count, at;
     struct blob_job *get;
+    struct timer *limit; /* of one get */
     bool finding, forgotten;
     void (*on_done)(void *arg, enum err e);
     void *arg;
@@ -50,6 +52,7 @@ bool pictures_needed(const struct context *context)
 
 static void pictures_free(struct pictures *p)
 {
+    timer_free(p->limit);
     arena_done(&p->arena);
     free(p);
 }
@@ -126,6 +129,7 @@ static void on_got(void *arg, enum err e, str bytes, const struct fault *reason)
     struct wanted *wanted = &p->wanted[p->at];
     (void)reason; /* for the log of the storage; the model needs no paths */
     p->get = NULL;
+    timer_stop(p->limit);
     if (e == ERR_RATE_LIMITED) { /* nothing is wrong with the file: later */
         end(p, e);
         return;
@@ -152,6 +156,17 @@ static void get_next(struct pictures *p)
     size_t max = p->source.context->files[p->at].picture ? CONTEXT_PICTURE_BYTES_MAX
                                                          : CONTEXT_FILE_BYTES_MAX;
     p->get = blob_get(p->source.blobs, row->bucket, row->path, max, on_got, p);
+    timer_start(p->limit, CONTEXT_FILE_MS_MAX);
+}
+
+/* The storage hangs. The run does not. */
+static void on_late(void *arg)
+{
+    struct pictures *p = arg;
+    blob_forget(TAKE(p->get));
+    for (; p->at < p->count; p->at++)
+        tell(p, p->at, p->wanted[p->at].found ? FILE_UNREADABLE : FILE_MISSING);
+    get_next(p);
 }
 
 /* ---- rows ---- */
@@ -193,6 +208,7 @@ struct pictures *pictures_load(const struct pictures_source *source,
     p->wanted = arena_array(&p->arena, p->count + 1, sizeof *p->wanted);
     for (size_t i = 0; i < p->count; i++)
         p->wanted[i].id = arena_str(&p->arena, context->files[i].file.id);
+    p->limit = timer_new(source->loop, on_late, p);
     p->job = (struct job){.run = find_run, .done = find_done};
     p->on_done = on_done;
     p->arg = arg;

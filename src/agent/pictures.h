@@ -3,7 +3,8 @@
  * Bytes of files for the model: those that a context lists are read from storage and put into its
  * messages, pictures as pictures, texts into the text. On the loop thread; reading is beside it.
  *
- * A file that is gone, damaged or not readable is no failure: a line of the message says so.
+ * A file that is gone, damaged or not readable is no failure: a line of the message says so. Nor is
+ * storage that gives nothing for CONTEXT_FILE_MS_MAX: what it has not given by then is not readable.
  */
 #ifndef AGENT_PICTURES_H
 #define AGENT_PICTURES_H
@@ -11,10 +12,12 @@
 #include "agent/context.h"
 
 struct blobs;
+struct loop;
 struct pictures;
 struct store;
 
 struct pictures_source {
+    struct loop *loop;
     struct store *store;
     struct blobs *blobs;
     str owner;           /* whose files they have to be */

@@ -28,7 +28,8 @@
  * 4. A flight takes off after the commit that says `started`, or, if it may be repeated, when it is
  *    found in that state without a flight: after a restart. What may not be repeated is lost then.
  * 5. A commit that the disk has no room for, or that another process keeps out, is tried again until
- *    it fits; what the model said is kept meanwhile.
+ *    it fits; what the model said is kept meanwhile. One that shows results is taken again from the
+ *    start: the objects that it names must not grow old before it.
  */
 #include "agent/run.h"
 
@@ -233,6 +234,7 @@ static enum err commit_run(struct job *job, struct db *db)
 }
 
 static void go_on(struct active *active);
+static void retry_later(struct active *active);
 
 /* What it saved needs to be kept no longer. */
 static void forget_inputs(struct active *active, const struct commit *commit)
@@ -307,6 +309,12 @@ static void commit_done(struct job *job, enum err e)
     }
     if (e == ERR_STORAGE_FULL || e == ERR_RATE_LIMITED || e == ERR_LOCKED) {
         trouble(active, "commit postponed", e);
+        if (commit->shown) { /* nothing names its objects yet: they are put again, or swept */
+            commit_free(commit);
+            shelf_clear(&active->shelf);
+            retry_later(active);
+            return;
+        }
         active->commit = commit;
         timer_start(active->timer, RUN_COMMIT_RETRY_MS);
         return;
@@ -435,8 +443,6 @@ static void call_model(struct active *active)
                                          .round = state->turns + 1});
 }
 
-static void retry_later(struct active *active);
-
 static void on_fetched(void *arg, enum err e)
 {
     struct active *active = arg;
@@ -454,7 +460,8 @@ static void fetch(struct active *active)
 {
     const struct runs_options *o = &active->runs->options;
     active->state = ACTIVE_FETCHING;
-    active->pictures = pictures_load(&(struct pictures_source){.store = o->store,
+    active->pictures = pictures_load(&(struct pictures_source){.loop = o->loop,
+                                                               .store = o->store,
                                                                .blobs = o->blobs,
                                                                .owner = active->owner,
                                                                .arena = &active->arena,

@@ -186,6 +186,7 @@ enum {
     CONTEXT_PICTURE_BYTES_MAX = 5 * 1024 * 1024, /* one of them: what model providers take */
     CONTEXT_PICTURE_TEXT_BYTES = 4 * 1024,       /* it counts as that much text: 1,000 tokens */
     CONTEXT_FILE_TEXT_BYTES_MAX = 32 * 1024,     /* of a text file, for the model: as of a result */
+    CONTEXT_FILE_MS_MAX = 10 * 1000,          /* for one of them: storage may hang, a run may not */
     CONTEXT_FILE_BYTES_MAX = 5 * 1024 * 1024, /* a longer text file is only named: it would be read
                                                  whole for its beginning */
     RUN_CONTEXT_BYTES_MAX = 96 * 1024,        /* of their text: about 24,000 tokens */
@@ -214,6 +215,7 @@ enum {
     KEEPER_REST_MS = 500,                /* before trying again; doubles */
     KEEPER_REST_MS_MAX = 10 * 1000,      /* so long a storage that is back may go unnoticed */
     PAYLOAD_BYTES_MAX = 4 * 1024 * 1024, /* an inline result, arguments, a card, escaped words */
+    CARDS_MS_MAX = 2000,                 /* history waits for a card; below SHUTDOWN_MS_MAX */
     CARD_FACT_BYTES_MAX = 48 * 1024,     /* a larger card stands in its fact as uiRef */
     CALL_MODEL_BYTES_MAX = 32 * 1024,    /* of a result, head and tail, for the model */
     TOOLS_MAX = 500,                     /* offered at a time; models choose badly among 100 */

@@ -125,7 +125,8 @@ static void on_loaded(void *arg, enum err e)
 
 static struct pictures *load(struct world *w)
 {
-    return pictures_load(&(struct pictures_source){.store = w->f.store,
+    return pictures_load(&(struct pictures_source){.loop = w->f.loop,
+                                                   .store = w->f.store,
                                                    .blobs = w->blobs,
                                                    .owner = STR("ann"),
                                                    .arena = &w->arena,

@@ -860,16 +860,27 @@ static void closing(void **state)
 int test_blob(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_BLOBS(paths),          WITH_BLOBS(bad_names),
-        WITH_BLOBS(addresses),      WITH_BLOBS(there_and_back),
-        WITH_BLOBS(twice),          WITH_BLOBS(many_at_once),
-        WITH_BLOBS(too_many_jobs),  WITH_BLOBS(from_files),
-        WITH_BLOBS(from_bad_files), WITH_BLOBS(from_another_file_system),
-        WITH_BLOBS(damaged),        WITH_BLOBS(full_disk),
-        WITH_BLOBS(bad_folders),    WITH_BLOBS(opening),
-        WITH_BLOBS(warm_caches),    WITH_BLOBS(listing),
-        WITH_BLOBS(ages),           WITH_BLOBS(forgetting),
-        WITH_BLOBS(closing),        WITH_BLOBS(holding),
+        WITH_BLOBS(paths),
+        WITH_BLOBS(bad_names),
+        WITH_BLOBS(addresses),
+        WITH_BLOBS(there_and_back),
+        WITH_BLOBS(twice),
+        WITH_BLOBS(many_at_once),
+        WITH_BLOBS(too_many_jobs),
+        WITH_BLOBS(too_many_bytes),
+        WITH_BLOBS(from_files),
+        WITH_BLOBS(from_bad_files),
+        WITH_BLOBS(from_another_file_system),
+        WITH_BLOBS(damaged),
+        WITH_BLOBS(full_disk),
+        WITH_BLOBS(bad_folders),
+        WITH_BLOBS(opening),
+        WITH_BLOBS(warm_caches),
+        WITH_BLOBS(listing),
+        WITH_BLOBS(ages),
+        WITH_BLOBS(forgetting),
+        WITH_BLOBS(closing),
+        WITH_BLOBS(holding),
     };
     return cmocka_run_group_tests_name("store/blob", tests, NULL, NULL);
 }

@@ -112,7 +112,8 @@ static struct arg_row row_of(struct arg_reader *r, const struct json *value)
         break;
     case JSON_NUMBER:
         row.value = value->raw;
-        if (is_plain_number(value->raw) && !str_eq(value->raw, STR("-0"))) row.kind = ARG_NATIVE;
+        row.kind =
+            is_plain_number(value->raw) && !str_eq(value->raw, STR("-0")) ? ARG_NATIVE : ARG_DIGITS;
         break;
     case JSON_STRING:
         row.value =

@@ -13,6 +13,7 @@
 enum arg_kind {
     ARG_TEXT,   /* `value` is text */
     ARG_NATIVE, /* true, false, or a number that every reader prints as it is written here */
+    ARG_DIGITS, /* a number that some readers would round: text, and no text all the same */
     ARG_JSON,   /* text that is JSON: of a list or an object */
 };
 

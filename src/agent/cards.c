@@ -60,6 +60,7 @@
     X(SAY_EDITOR, "Changed by", "修改者")                                                     \
     X(SAY_ARGUMENTS, "Arguments", "参数")                                                     \
     X(SAY_NO_ARGUMENTS, "This call has no arguments.", "这个调用没有参数。")                  \
+    X(SAY_WORDS, "In the model's own words, not checked", "模型自己的说法（未经核实）")       \
     X(SAY_CHANGED, "Changed", "已修改")                                                       \
     X(SAY_UNCHANGED, "Unchanged", "未修改")                                                   \
     X(SAY_NO_CHANGE, "Nothing was changed.", "没有修改。")
@@ -364,6 +365,23 @@ static void put_facts(struct card *c, bool edited)
     close_rows(c);
 }
 
+static const struct json *parsed(struct card *c, str list)
+{
+    struct json *json = NULL;
+    return list.len && !json_parse(c->arena, list, &json, NULL) ? json : NULL;
+}
+
+/* What the model said beside the call, in a box of its own: why it wants it, as it claims. */
+static void put_words(struct card *c)
+{
+    str words = json_text(json_get(parsed(c, c->interaction->metadata), STR("model_text")));
+    struct place at = here(c);
+    if (!words.len || !open_section(c, SAY_WORDS)) return;
+    put_text(c, shown(c, words, true), TEXT("body"));
+    close_section(c);
+    (void)fits(c, &at);
+}
+
 static void put_call_header(struct card *c, const char *icon, enum card_text title)
 {
     enum tool_risk risk = risk_of(c->interaction);
@@ -389,6 +407,7 @@ static void put_call(struct card *c, bool flat)
     put_arguments(c, SAY_ARGUMENTS, &rows);
     if (!rows.count) put_note(c, say(c, SAY_NO_ARGUMENTS), TEXT("caption"));
     put_missing(c, MISSING_ARGUMENTS);
+    put_words(c);
 }
 
 static void put_edited(struct card *c, str args, bool flat)
@@ -411,6 +430,7 @@ static void put_edited(struct card *c, str args, bool flat)
     if (!changed.count) put_note(c, say(c, SAY_NO_CHANGE), TEXT("caption"));
     put_arguments(c, SAY_UNCHANGED, &same);
     put_missing(c, MISSING_CHANGES);
+    put_words(c);
 }
 
 /* ---- numbered entries ---- */
@@ -435,12 +455,6 @@ static void count_entry(struct card *c, bool there, const struct json *entry)
     c->missing_bytes += there ? 0 : entry->raw.len;
 }
 
-static const struct json *parsed(struct card *c, str list)
-{
-    struct json *json = NULL;
-    return list.len && !json_parse(c->arena, list, &json, NULL) ? json : NULL;
-}
-
 /* The steps that the graph takes: one without words is none. */
 static void put_plan(struct card *c)
 {
@@ -458,6 +472,7 @@ static void put_plan(struct card *c)
     }
     if (open) close_section(c);
     put_missing(c, MISSING_ARGUMENTS);
+    put_words(c);
 }
 
 /* ---- a question ---- */

@@ -172,6 +172,28 @@ static bool turn_settled(const struct step *step)
     return true;
 }
 
+/* Somebody says to the model what to do instead of the call. */
+static bool words_for_model(const struct input *input)
+{
+    bool any = false;
+    for (size_t i = 0; input->kind == INPUT_RESOLVE && i < input->resolution_count; i++) {
+        const struct resolution *r = &input->resolutions[i];
+        bool instead = r->decision == DECISION_REJECT || r->decision == DECISION_RESPOND;
+        any = any || (instead && r->text.len);
+    }
+    return any;
+}
+
+/* A button does what it says, and no more. Words of a person want an answer all the same: with them
+ * it is a conversation like any other. */
+static void end_press(struct step *step)
+{
+    if (words_for_model(step->input))
+        step->state->press_tool = step->state->press_args = STR_EMPTY;
+    else
+        finish_run(step, RUN_COMPLETED, NULL);
+}
+
 void settle(struct step *step)
 {
     if (step->out->ended) return;
@@ -185,8 +207,7 @@ void settle(struct step *step)
     bool leave = PLANT(LEG_LEFT_OPEN) && step->input->kind == INPUT_SHOW;
     if (!turn_settled(step)) return;
     if (step->open_count && !leave) pause_leg(step);
-    if (!step->open_count && step->call_count && step->state->press_tool.len)
-        finish_run(step, RUN_COMPLETED, NULL); /* a button does what it says, and no more */
+    if (!step->open_count && step->call_count && step->state->press_tool.len) end_press(step);
 }
 
 /* ---- a step ---- */

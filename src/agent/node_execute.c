@@ -20,6 +20,7 @@
 #include "tool/schema.h"
 #include "tool/tools.h"
 #include "ui/summary.h"
+#include "ui/text.h"
 
 bool call_ready(const struct call *call)
 {
@@ -310,14 +311,22 @@ static str message_ref(struct step *step, const struct call *call, const char *w
                         STR_ARG(step->state->conversation_id), STR_ARG(call->result_id), what);
 }
 
+/* One line about what never ran. An answer is a result, and stays whole. */
+static str said_about(struct step *step, const struct call *call)
+{
+    bool answer = str_eq(call->tool, tool_ask_user.name);
+    return answer ? call->content : ui_line(step->arena, call->content, SUMMARY_CHARS_MAX);
+}
+
 static void show_result(struct step *step, struct work_call *work)
 {
     struct call *call = &work->call;
     const struct payload *payload = payload_of(step, call);
     work->touched = true;
     call->result_id = step_id(step, "msg_");
-    struct tool_result_fact fact = {
-        .call = call, .args = call->args, .content = payload ? payload->content : call->content};
+    struct tool_result_fact fact = {.call = call,
+                                    .args = call->args,
+                                    .content = payload ? payload->content : said_about(step, call)};
     if (call->spool.len || call->result.len > CALL_FACT_BYTES_MAX)
         fact.ref = message_ref(step, call, "result");
     if (payload && payload->ui.len > CARD_FACT_BYTES_MAX) {

@@ -16,6 +16,7 @@
 #include "base/plant.h"
 #include "store/rows.h"
 #include "tool/schema.h"
+#include "ui/visible.h"
 
 /* ---- opening ---- */
 
@@ -51,7 +52,7 @@ static void open_one(struct step *step, struct interaction interaction)
     interaction.resume_phase = str_c(phase_name(state->resume.phase));
     interaction.resume_step = state->resume.step;
     interaction.locale = state->locale;
-    interaction.metadata = STR("{}");
+    if (!interaction.metadata.len) interaction.metadata = STR("{}");
     interaction.opened = step->now;
     interaction.ui = interaction_card(step->arena, &interaction);
 
@@ -139,6 +140,21 @@ static bool too_many_confirms(struct step *step, struct work_call *work)
     return true;
 }
 
+/* {"model_text": what the model said along with the call}: whoever approves sees it, marked as such. */
+static str model_words(struct step *step)
+{
+    str text = str_trim(step->input->turn.text);
+    if (!text.len) return STR("{}");
+    bool cut = text.len > CARD_WORDS_BYTES_MAX;
+    if (cut) text.len = CARD_WORDS_BYTES_MAX;
+    while (cut && text.len && ((unsigned char)text.p[text.len] & 0xc0) == 0x80) text.len--;
+    const str words[] = {text, cut ? STR(" …") : STR_EMPTY};
+    const str parts[] = {STR("{\"model_text\":"),
+                         text_json(step->arena, text_join(step->arena, words, COUNT(words))),
+                         STR("}")};
+    return text_join(step->arena, parts, COUNT(parts));
+}
+
 void open_confirm(struct step *step, struct work_call *work, const struct tool *tool,
                   const struct judgement *judged, const struct json *args)
 {
@@ -149,6 +165,7 @@ void open_confirm(struct step *step, struct work_call *work, const struct tool *
     call->rule = confirm_rule(step->arena, judged, tool);
     call->binding = binding_of(step, call);
     str summary = call_summary(step->arena, tool, call->tool, args);
+    str shown = ui_visible(step->arena, summary, false);
     str question = step_say(step, TEXT_ASK_CONFIRM, call->tool);
     interrupt(step, current_node(step), step->state->phase);
     open_one(step, (struct interaction){
@@ -156,13 +173,14 @@ void open_confirm(struct step *step, struct work_call *work, const struct tool *
                        .call_id = call->call_id,
                        .approver = judged->approver,
                        .display_text = arena_printf(step->arena, "%.*s %.*s", STR_ARG(question),
-                                                    STR_ARG(summary)),
+                                                    STR_ARG(shown)),
                        .tool = call->tool,
                        .args = call->args,
                        .summary = summary,
                        .args_schema = tool->schema,
                        .risk = str_c(tool_risk_name(tool->risk)),
                        .binding = call->binding,
+                       .metadata = model_words(step),
                    });
 }
 
@@ -196,7 +214,7 @@ static str plan_question(struct step *step, str args)
         buf_append(&text, text_one_line(step->arena, plan.steps[i].content));
     }
     assert(!text.full);
-    return arena_str(step->arena, buf_str(&text));
+    return ui_visible(step->arena, arena_str(step->arena, buf_str(&text)), true);
 }
 
 /* Its rule has no schema to change with: submit_plan is ours. */
@@ -221,6 +239,7 @@ void open_plan(struct step *step, struct work_call *work)
                        .args_schema = tool_submit_plan.schema,
                        .risk = str_c(tool_risk_name(RISK_WRITE)),
                        .binding = call->binding,
+                       .metadata = model_words(step),
                    });
 }
 
@@ -386,6 +405,7 @@ static void adopt_plan(struct step *step, struct work_call *work, const struct r
     end_call(step, work, CALL_DONE, NULL,
              edited ? step_say(step, TEXT_PLAN_EDITED, r->args)
                     : step_say(step, TEXT_PLAN_APPROVED, STR_EMPTY));
+    if (edited) work->call.content = step_say(step, TEXT_PLAN_CHANGED, STR_EMPTY); /* no JSON */
 }
 
 /* Where the run goes on is decided here; it goes there when nothing else of the set is open. */

@@ -199,13 +199,13 @@ static enum err compile_card(struct step *step, const struct json *hints, str *r
     return ui_compile(step->arena, hints, &context, ret_ui, why);
 }
 
-/* One that is still among the calls: its hints are wrong, or another was shown before it. */
+/* One that is still among the calls has hints that are wrong. */
 static struct sorted sort_card(struct step *step, const struct json *args)
 {
     struct fault why = {0};
     str ui;
-    if (compile_card(step, args, &ui, &why) == OK)
-        return failed("not_shown", step_say(step, TEXT_ONE_CARD, STR_EMPTY));
+    enum err e = compile_card(step, args, &ui, &why);
+    assert(e != OK); /* take_cards has the others */
     return wrong(step, arena_printf(step->arena, "%s: %s", why.field, why.text).p);
 }
 
@@ -391,26 +391,36 @@ static bool turn_is_text(const struct turn *turn)
     return text;
 }
 
-/* The first card that can be shown goes with the words of the turn and is no call any more. */
-static void take_card(struct step *step)
+/* The card of a call, if it can be shown. */
+static bool is_card(struct step *step, const struct turn_call *call, str *ret_ui, str *ret_hints)
+{
+    struct json *hints = NULL;
+    if (!str_eq(call->name, tool_show_card.name) || call->args.len > CALL_ARGS_BYTES_MAX)
+        return false;
+    if (json_parse(step->arena, call->args, &hints, NULL) || hints->type != JSON_OBJECT)
+        return false;
+    if (compile_card(step, hints, ret_ui, NULL)) return false;
+    *ret_hints = json_one_line(step->arena, hints->raw);
+    return true;
+}
+
+/* The first card that can be shown goes with the words of the turn; neither it nor a further one is a
+ * call any more. */
+static void take_cards(struct step *step)
 {
     const struct turn *turn = &step->input->turn;
-    struct json *hints = NULL;
-    size_t at = 0;
-    for (; at < turn->call_count; at++) {
-        const struct turn_call *call = &turn->calls[at];
-        if (!str_eq(call->name, tool_show_card.name) || call->args.len > CALL_ARGS_BYTES_MAX)
-            continue;
-        bool json = json_parse(step->arena, call->args, &hints, NULL) == OK;
-        if (json && compile_card(step, hints, &step->card, NULL) == OK) break;
-        step->card = STR_EMPTY;
-    }
-    if (at == turn->call_count) return;
-    step->card_hints = json_one_line(step->arena, hints->raw);
     struct turn_call *rest = arena_array(step->arena, turn->call_count, sizeof *rest);
     size_t count = 0;
-    for (size_t i = 0; i < turn->call_count; i++)
-        if (i != at) rest[count++] = turn->calls[i];
+    for (size_t i = 0; i < turn->call_count; i++) {
+        str ui, hints;
+        if (!is_card(step, &turn->calls[i], &ui, &hints)) {
+            rest[count++] = turn->calls[i];
+        } else if (!step->card.len) {
+            step->card = ui;
+            step->card_hints = hints;
+        }
+    }
+    if (count == turn->call_count) return;
     struct input *input = ARENA_NEW(step->arena, struct input);
     *input = *step->input;
     input->turn.calls = rest;
@@ -420,7 +430,7 @@ static void take_card(struct step *step)
 
 void on_turn(struct step *step)
 {
-    if (graph_node(step->state) != NODE_DELIVER) take_card(step);
+    if (graph_node(step->state) != NODE_DELIVER) take_cards(step);
     const struct turn *turn = &step->input->turn;
     enum node node = graph_node(step->state);
     if (!turn_is_text(turn)) {

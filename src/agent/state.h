@@ -94,7 +94,8 @@ struct state {
     str locale;                           /* of texts made for this run: "zh-CN" or "en" */
     str timezone;                         /* of the person: "Asia/Shanghai"; may be empty */
     str press_tool, press_args; /* the run is a button that was pressed: this call and nothing
-                                   else, without a model; empty: it is not */
+                                   else, without a model; empty: it is not, or is no more since a
+                                   person refused the call with words for the model */
     struct id_list interaction_ids, call_ids;
     struct resume resume;
     int64_t from_message; /* context begins here; only grows */

@@ -9,7 +9,13 @@
 #include "base/utf8.h"
 #include "tool/value.h"
 
-enum { EN, ZH, LANGUAGES, SUMMARY_CHARS_MAX = 200 };
+enum {
+    EN,
+    ZH,
+    LANGUAGES,
+    SUMMARY_CHARS_MAX = 200,
+    SUMMARY_VALUE_CHARS_MAX = 60, /* of one argument, so that it cannot push the others out */
+};
 
 #define TEXT_ROW(name, en, zh) [name] = {en, zh},
 static const char *const texts[TEXT_COUNT][LANGUAGES] = {TEXTS(TEXT_ROW)};
@@ -85,21 +91,57 @@ static void put_char(struct line *line, str character)
     buf_append(&line->buf, blank ? STR(" ") : character);
 }
 
+static size_t char_bytes(str text)
+{
+    size_t len = 1;
+    while (len < text.len && ((unsigned char)text.p[len] & 0xc0) == 0x80) len++;
+    return len;
+}
+
 static void put_text(struct line *line, str text)
 {
     while (text.len) {
-        size_t len = 1;
-        while (len < text.len && ((unsigned char)text.p[len] & 0xc0) == 0x80) len++;
+        size_t len = char_bytes(text);
         put_char(line, (str){text.p, len});
         text = str_drop(text, len);
     }
+}
+
+/* As much of it as a value may take; true: all of it. */
+static bool put_some(struct line *line, str text)
+{
+    str some = text;
+    some.len = 0;
+    for (size_t chars = 0; chars < SUMMARY_VALUE_CHARS_MAX && some.len < text.len; chars++)
+        some.len += char_bytes(str_drop(text, some.len));
+    put_text(line, some);
+    if (some.len == text.len) return true;
+    put_text(line, STR("…"));
+    return false;
 }
 
 static void put_value(struct line *line, const struct json *value)
 {
     if (!value) return;
     bool plain = value->type == JSON_STRING || value->type == JSON_NUMBER;
-    put_text(line, plain ? value->text : value->raw);
+    put_some(line, plain ? value->text : value->raw);
+}
+
+/* Could its text be read as another argument, or as the end of this one? */
+static bool is_ambiguous(const struct json *value)
+{
+    if (value->type != JSON_STRING) return false;
+    for (size_t i = 0; i < value->text.len; i++)
+        if (strchr(",=\"", value->text.p[i])) return true; /* NUL as well */
+    return false;
+}
+
+static void put_argument(struct line *line, const struct json *value)
+{
+    if (!is_ambiguous(value))
+        put_value(line, value);
+    else if (!put_some(line, value->raw)) /* with its quotes */
+        put_text(line, STR("\""));
 }
 
 static void fill_template(struct line *line, str form, const struct json *args)
@@ -122,7 +164,7 @@ static void name_arguments(struct line *line, str name, const struct json *args)
         put_text(line, str_c(before));
         put_text(line, arg->key);
         put_text(line, STR("="));
-        put_value(line, arg);
+        put_argument(line, arg);
         before = ", ";
     }
 }

@@ -27,12 +27,11 @@
       "待批准的操作太多，请等部分得到答复后再试")                                                 \
     X(TEXT_ASK_OFF, "Asking the user is switched off; decide yourself or say what is missing",    \
       "向用户提问已关闭，请自行决定或说明缺少什么")                                               \
-    X(TEXT_ONE_CARD, "Only one card can be shown with a message; this one was not",               \
-      "一条消息只能展示一张卡片，这张没有展示")                                                   \
     X(TEXT_PLAN_OFF, "A plan cannot be submitted now; go on", "现在不能提交计划，请继续")         \
     X(TEXT_PLAN_FIRST, "Submit a plan first", "请先提交计划")                                     \
     X(TEXT_PLAN_APPROVED, "The user approved the plan", "用户批准了计划")                         \
     X(TEXT_PLAN_EDITED, "The user changed the plan. It is now: %s", "用户修改了计划，现在是：%s") \
+    X(TEXT_PLAN_CHANGED, "The user changed the plan and approved it", "用户修改并批准了计划")     \
     X(TEXT_EDITED, "The user changed the arguments to: %s", "用户把参数改成了：%s")               \
     X(TEXT_BAD_ARGS, "The call was not run: %s. Correct it and call again",                       \
       "调用未执行：%s。请更正后重新调用")                                                         \

@@ -270,6 +270,8 @@ enum {
     UI_ID_BYTES_MAX = 256,            /* an id in a card's meta: ours and our users' are shorter */
     UI_VALUE_DEPTH_MAX = 32,          /* of what an action carries: JSON_DEPTH_MAX has to hold it
                                           with the card around it */
+    CARD_WORDS_BYTES_MAX =
+        4 * 1024, /* of what the model says beside a call, for whoever approves */
     CARD_BYTES_MAX = 2 * 1024 * 1024, /* a card that asks a person: all of CALL_ARGS_BYTES_MAX, each
                                          character of it written out */
     CARD_TAIL_BYTES_MAX = 4 * 1024,   /* of it, for the end: brackets, and what is not shown */

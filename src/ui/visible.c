@@ -6,8 +6,8 @@
  *    the text are written as marks too.
  * 2. A text grows to at most twelve times its bytes, a control character being the worst.
  * 3. Blanks (space, ideographic space, and the line feed where lines are kept) stay as they are
- *    between words. They are written out at both ends of a text, where nobody sees them, and in rows
- *    so long that they would push what follows out of sight.
+ *    between words. They are written out at both ends of a text, where nobody sees them, and where
+ *    so many stand together, mixed or not, that they would push what follows out of sight.
  *
  * The text is walked twice with the same code: once to count, once to write. To add a character: a
  * row in `unseen`, or in ui/text.c if trimming should know it as well.
@@ -27,7 +27,8 @@ static const struct {
     {0x180b, 0x180f},   {0x27e6, 0x27e7},    /* selectors; the brackets of our marks */
     {0x2800, 0x2800},   {0xe000, 0xf8ff},    /* a blank pattern; private use */
     {0xfdd0, 0xfdef},   {0xfff0, 0xffff},    /* no characters; specials */
-    {0x1bca0, 0x1bca3}, {0x1d159, 0x1d159},  /* shorthand, an empty note head */
+    {0x13430, 0x1343f}, {0x1bca0, 0x1bca3},  /* joiners of hieroglyphs; shorthand */
+    {0x1d159, 0x1d159},                      /* an empty note head */
     {0x1d173, 0x1d17a}, {0xe0000, 0x10ffff}, /* musical controls; tags and private use */
 };
 
@@ -119,9 +120,31 @@ static str inner(str text, bool lines)
     return text;
 }
 
+/* Blanks between two other characters, and which of them are too many to stay. */
+struct gap {
+    const char *end;
+    size_t spaces, line_ends;
+};
+
+static struct gap gap_of(str text, bool lines)
+{
+    struct gap gap = {0};
+    while (text.len) {
+        str rest = text;
+        uint32_t code = ui_next_char(&rest);
+        if (!is_blank(code, lines)) break;
+        gap.spaces += code != '\n';
+        gap.line_ends += code == '\n';
+        text = rest;
+    }
+    gap.end = text.p;
+    return gap;
+}
+
 static void walk(struct sink *sink, str text, bool lines)
 {
     str core = inner(text, lines);
+    struct gap gap = {.end = text.p};
     while (text.len) {
         size_t plain = ascii_run(text);
         if (plain) {
@@ -135,10 +158,10 @@ static void walk(struct sink *sink, str text, bool lines)
         bool blank = is_blank(code, lines);
         size_t count = blank || is_unseen(code) ? row_of(text, bytes) : 1;
         bool within = text.p >= core.p && text.p < core.p + core.len;
-        size_t stays_max = !blank         ? 0
-                           : code == '\n' ? (size_t)VISIBLE_LINES_MAX
-                                          : (size_t)VISIBLE_SPACES_MAX;
-        bool stays = blank ? within && count <= stays_max : !is_unseen(code);
+        if (blank && text.p >= gap.end) gap = gap_of(text, lines);
+        bool few =
+            code == '\n' ? gap.line_ends <= VISIBLE_LINES_MAX : gap.spaces <= VISIBLE_SPACES_MAX;
+        bool stays = blank ? within && few : !is_unseen(code);
         if (stays)
             put(sink, (str){text.p, count * bytes});
         else

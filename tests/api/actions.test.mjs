@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { answer, audit, execute, inbox, interaction, REFUSED, rows, startAsking, until, waiting } from './asking.mjs';
 import { button, card, cardOf, payloadButton, press, pressed, shown, toolButton } from './buttons.mjs';
 import { assertProblem, call, postJson } from './home.mjs';
-import { approve, ask, askedAbout, ended, factsUntil, finished, ofType, order, resultsOf, startPlace, tool } from './people.mjs';
+import { approve, ask, askedAbout, ended, factsUntil, finished, ofType, order, resultsOf, settle, startPlace, tool } from './people.mjs';
 import { accepted, AGENT, endOf, history, postRun, runOf, typesOf, user, waitFor } from './talk.mjs';
 
 const TEA = { item: 'tea', count: 2 };
@@ -119,6 +119,42 @@ describe('a tool', () => {
     assert.equal(street.ran(confirm.toolCallId), 1);
     const trail = rows(home, `SELECT action, why FROM audit WHERE call_id='${confirm.toolCallId}' ORDER BY n`);
     assert.deepEqual(trail.map(({ action }) => action), [0, 1, 3, 4], 'opened, resolved, started, ended');
+  });
+
+  // name, how it is refused, whether a model has to hear of it
+  for (const [name, refuse, heard] of [
+    ['a message', (threadId) => accepted(server, { threadId, messages: [user('No, three')] }), true],
+    ['a comment', (_, { interactionId }) => settle(server, interactionId, { decision: 'reject', comment: 'No, three' }), true],
+    ['a response', (_, { interactionId }) => settle(server, interactionId, { decision: 'respond', comment: 'No, three' }), true],
+    ['no words', (_, { interactionId }) => settle(server, interactionId, { decision: 'reject' }), false],
+  ]) {
+    test(`that is refused with ${name} ${heard ? 'asks' : 'does not ask'} the model`, async (t) => {
+      const made = await shown(t, server, 'card'), before = street.ran('order'), asks = models();
+      const { runId, seq } = await pressed(server, made, made.ids['Order tea']);
+      await until(server, made.threadId, 'waiting');
+      const [confirm] = (await inbox(server, `?threadId=${made.threadId}`)).interactions;
+      await refuse(made.threadId, confirm);
+      await ended(server, made.threadId);
+      const facts = await factsUntil(t, server, made.threadId, finished('completed'), { after: seq });
+      assert.equal(facts.at(-1).runId, runId);
+      assert.equal(models() - asks, heard ? 1 : 0);
+      const said = ofType(facts, 'text.message.end').map(({ content }) => content);
+      assert.deepEqual(said, heard ? ['', 'Hello.'] : ['']);
+      if (heard) assert.match(asked().at(-1).messages.at(-1).text, /No, three$/);
+      assert.equal(street.ran('order'), before, 'it did not run');
+    });
+  }
+
+  test('that is refused with many words has one line in history; the model gets all of them', async (t) => {
+    const made = await shown(t, server, 'card'), comment = `No:\n${'three '.repeat(100)}please`;
+    await pressed(server, made, made.ids['Order tea']);
+    await until(server, made.threadId, 'waiting');
+    const [confirm] = (await inbox(server, `?threadId=${made.threadId}`)).interactions;
+    await settle(server, confirm.interactionId, { decision: 'reject', comment });
+    await ended(server, made.threadId);
+    const { content } = (await history(server, made.threadId)).messages.findLast(({ role }) => role === 'tool');
+    assert.ok([...content].length <= 200 && content.endsWith('…') && !content.includes('\n'), content);
+    assert.ok(asked().at(-1).messages.at(-1).text.endsWith(comment));
   });
 
   test('with arguments that do not fit fails, visibly, and nothing is repeated', async (t) => {

@@ -220,6 +220,7 @@ describe('an approval', () => {
   test('nothing of a hostile argument is hidden, trimmed or lost', async (t) => {
     const { one, card } = await asked(t, 'hostile');
     assert.deepEqual(JSON.parse(one.pendingTool.argsJson), HOSTILE);
+    assert.ok(!HIDDEN.test(one.displayText), JSON.stringify(one.displayText));
     for (const [name, text] of Object.entries(HOSTILE)) {
       if (typeof text === 'string' && /^\w+$/.test(name) && text) assert.equal(readBack(card.value(name)), text, name);
     }

@@ -124,7 +124,8 @@ describe('a plan', () => {
     assert.deepEqual(plansOf(facts).map(({ current, steps: shown }) => [current, shown.map(({ content }) => content)]),
       [0, 1, 2, 3].map((n) => [n, ['One', 'Two', 'Three']]));
     const [result] = resultsOf(facts);
-    assert.ok(result.content.includes('Three') && result.error === undefined, result.content);
+    assert.ok(result.result.includes('Three') && result.error === undefined, result.result);
+    assert.equal(result.content, 'The user changed the plan and approved it', 'a sentence, never JSON');
     assert.deepEqual(result.args, { steps });
     assert.equal(facts.at(-1).data.outcome, 'completed');
     assert.match(askedAbout(asked, 'ready').at(-2).system, /Three/);

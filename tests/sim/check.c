@@ -32,7 +32,8 @@ struct reading {
     const struct outcome *o;
     int rank;     /* of the fact before, in its commit */
     size_t calls; /* tool.call facts so far */
-    size_t card;  /* place of the call that is the card of the turn, not a call */
+    const struct view *view;
+    size_t next;  /* call of the turn; cards are none */
     size_t texts; /* text.message.end facts so far */
     int asked;    /* place of the call whose request came last */
     bool unled;   /* resolved outside a leg, and no leg has begun since */
@@ -172,7 +173,8 @@ static void check_tool_call(struct sim *sim, struct reading *r, const struct jso
 {
     const struct turn *turn = &r->input->turn;
     str id = json_text(json_get(data, STR("toolCallId")));
-    size_t at = r->calls + (r->calls >= r->card);
+    while (r->next < turn->call_count && oracle_is_card(sim, r->view, r->next)) r->next++;
+    size_t at = r->next++;
     bool pressed = sim->press_tool.len; /* its id is the graph's own */
     if (at >= turn->call_count || (!pressed && !str_eq(id, turn->calls[at].call_id))) {
         broken(sim, "tool.call number %zu is not the model's", r->calls + 1);
@@ -257,7 +259,7 @@ static void check_facts(struct sim *sim, const struct view *view, const struct i
 {
     struct reading r = {.input = input, .o = o, .asked = -1};
     bool led = false, turn = input && input->kind == INPUT_TURN;
-    if (turn) r.card = oracle_card(sim, view, input);
+    r.view = view;
     for (size_t i = 0; i < o->fact_count && !sim->broken[0]; i++) {
         led = led || is(&o->facts[i], FACT_RUN_STARTED);
         check_fact(sim, &r, &o->facts[i]);
@@ -267,9 +269,10 @@ static void check_facts(struct sim *sim, const struct view *view, const struct i
     if (o->ended != (sim->log.place == LOG_IDLE)) broken(sim, "the run and its leg differ");
     if (!turn) return;
     bool offered = graph_node(&view->state) != NODE_DELIVER;
-    size_t count = input->turn.call_count;
+    size_t count = 0;
+    for (size_t i = 0; i < input->turn.call_count; i++) count += !oracle_is_card(sim, view, i);
     if (r.texts != 1) broken(sim, "a turn with %zu messages", r.texts);
-    if (r.calls != (offered ? count - (r.card < count) : 0)) broken(sim, "%zu calls", r.calls);
+    if (r.calls != (offered ? count : 0)) broken(sim, "%zu calls", r.calls);
     sim->log.turns++;
 }
 

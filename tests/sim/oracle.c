@@ -98,7 +98,6 @@ static struct fate_of_call sort_one(struct sorting *s, size_t at)
     if (kind == KIND_TOOL || kind == KIND_BAD)
         return sort_tool(s, fake_of(speech->calls[at].name), speech->calls[at].args);
     if (speech->bad[at]) return wrong;
-    if (kind == KIND_CARD) return failed("not_shown"); /* another was shown before it */
     if (kind == KIND_ASK) return waiting;
     if (s->plan) return failed("not_offered"); /* the second of one turn */
     s->plan = true;
@@ -124,13 +123,11 @@ static void press_turn(struct sim *sim, const struct view *view, const struct ou
     sim->log.wrong = fate.wrong;
 }
 
-size_t oracle_card(const struct sim *sim, const struct view *view, const struct input *input)
+bool oracle_is_card(const struct sim *sim, const struct view *view, size_t at)
 {
     const struct speech *speech = &sim->process.speech;
-    size_t at = 0, count = input->turn.call_count;
-    if (sim->press_tool.len || graph_node(&view->state) == NODE_DELIVER) return count;
-    while (at < count && (speech->kinds[at] != KIND_CARD || speech->bad[at])) at++;
-    return at;
+    if (sim->press_tool.len || graph_node(&view->state) == NODE_DELIVER) return false;
+    return speech->kinds[at] == KIND_CARD && !speech->bad[at];
 }
 
 /* The message of the turn has the card, or none. */
@@ -152,19 +149,22 @@ void oracle_turn(struct sim *sim, const struct view *view, const struct input *i
 {
     struct sorting s = {.sim = sim, .view = view, .settings = settings};
     struct fate_of_call fates[TURN_CALLS_MAX];
-    size_t count = input->turn.call_count, card = oracle_card(sim, view, input);
+    size_t count = input->turn.call_count, cards = 0;
+    str shown = STR_EMPTY; /* the hints of the first card */
     bool wrong = false;
+    for (size_t i = 0; i < count; i++)
+        if (oracle_is_card(sim, view, i) && !cards++) shown = input->turn.calls[i].args;
     if (sim->press_tool.len) {
         press_turn(sim, view, o, settings);
         return;
     }
-    check_card(sim, o, card < count ? input->turn.calls[card].args : STR_EMPTY);
-    if (count == (card < count) || graph_node(&view->state) == NODE_DELIVER) {
+    check_card(sim, o, shown);
+    if (count == cards || graph_node(&view->state) == NODE_DELIVER) {
         if (o->call_count) broken(sim, "words changed a call");
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (i == card) continue;
+        if (oracle_is_card(sim, view, i)) continue;
         fates[i] = sort_one(&s, i);
         wrong = wrong || fates[i].wrong;
     }
@@ -172,10 +172,10 @@ void oracle_turn(struct sim *sim, const struct view *view, const struct input *i
     bool abort = sim->log.wrong > CORRECTIONS_MAX;
     static const struct fate_of_call dropped = {.state = CALL_CANCELLED, .error = "cancelled"};
     for (size_t i = 0; i < count; i++)
-        if (i != card)
+        if (!oracle_is_card(sim, view, i))
             compare(sim, "a turn", changed(o, input->turn.calls[i].call_id),
                     abort ? &dropped : &fates[i]);
-    if (o->call_count != count - (card < count)) broken(sim, "%zu calls are rows", o->call_count);
+    if (o->call_count != count - cards) broken(sim, "%zu calls are rows", o->call_count);
     if (abort != (o->status == RUN_FAILED)) broken(sim, "%u turns to correct", sim->log.wrong);
     if (!abort && o->state.consecutive_corrections != sim->log.wrong)
         broken(sim, "%u corrections are counted, there were %u", o->state.consecutive_corrections,
@@ -351,6 +351,16 @@ static void settled_one(struct sim *sim, const struct view *view, const struct o
         broken(sim, "the model is told something else than the person said");
 }
 
+/* A button whose call was refused with words: they are for the model, and the run is one of a
+ * message from here on. */
+static void hear_words(struct sim *sim, const struct outcome *o, const struct resolution *r)
+{
+    bool instead = r->decision == DECISION_REJECT || r->decision == DECISION_RESPOND;
+    if (!sim->press_tool.len || !instead) return;
+    if (o->ended == (r->text.len > 0)) broken(sim, "a button, and words that nobody hears");
+    if (r->text.len) sim->press_tool = sim->press_args = STR_EMPTY;
+}
+
 void oracle_resolve(struct sim *sim, const struct view *view, const struct input *input,
                     const struct outcome *o)
 {
@@ -361,6 +371,7 @@ void oracle_resolve(struct sim *sim, const struct view *view, const struct input
         if (!row || row->status != INTERACTION_OPEN) continue;
         settled++;
         settled_one(sim, view, o, row, r);
+        hear_words(sim, o, r);
         const struct call *call = changed(o, row->call_id);
         granted +=
             r->decision == DECISION_APPROVE && r->always && call && call->state == CALL_APPROVED;

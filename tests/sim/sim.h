@@ -328,8 +328,8 @@ void check_stored(struct sim *sim, const struct input *input, const struct outco
 void check_same(struct sim *sim, const struct outcome *o);
 void check_history(struct sim *sim, const struct state *state);
 void check_ended(struct sim *sim);
-/* Place of the card that goes with the words of a turn, and is no call; call_count: none does. */
-size_t oracle_card(const struct sim *sim, const struct view *view, const struct input *input);
+/* Is this call of a turn a card that can be shown? Then it is no call; the first one is shown. */
+bool oracle_is_card(const struct sim *sim, const struct view *view, size_t at);
 void oracle_turn(struct sim *sim, const struct view *view, const struct input *input,
                  const struct outcome *o, const int *settings);
 void oracle_start(struct sim *sim, const struct view *view, const struct outcome *o,

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "agent/interaction.h"
+#include "agent/texts.h"
 #include "base/limits.h"
 #include "check.h"
+#include "tool/tools.h"
 #include "ui/text.h"
 
 static str quoted(struct arena *arena, const char *text)
@@ -374,6 +376,10 @@ static void edits(void **state)
         {"{'a':'x','b':[]}", "{'a':'x'}", "b ⟦removed⟧", "'⟦empty list⟧'"},
         {"{'a':1}", "{'a':'1'}", "a ⟦before⟧", "1"},
         {"{'a':1}", "{'a':'1'}", "a ⟦after⟧", "'1'"},
+        {"{'a':1e5}", "{'a':'1e5'}", "a ⟦before⟧", "'1e5'"},
+        {"{'a':'12345678901234567890'}", "{'a':12345678901234567890}", "a ⟦after⟧",
+         "'12345678901234567890'"},
+        {"{'a':1e5}", "{'a':1e5}", "a", "'1e5'"},
         {"{'a':'x'}", "{'a':'x\\u200b'}", "a ⟦after⟧", "'x⟦U+200B⟧'"},
         {"{'a':'x'}", "{'a':'x '}", "a ⟦after⟧", "'x⟦U+0020⟧'"},
         {"{'p':{'c':'x','d':2}}", "{'p':{'c':'y','d':2}}", "p.c ⟦before⟧", "'x'"},
@@ -714,6 +720,34 @@ static void in_facts(void **state)
     }
 }
 
+/* No argument passes for another one, or pushes another one out of the line. */
+static void summaries(void **state)
+{
+    (void)state;
+#define SIXTY "123456789 123456789 123456789 123456789 123456789 123456789 "
+    static const struct {
+        const char *form, *args, *line;
+    } rows[] = {
+        {"", "{}", "pay"},
+        {"", "{'to':'ann','sum':5}", "pay: to=ann, sum=5"},
+        {"", "{'to':'ann, sum=1','sum':500}", "pay: to='ann, sum=1', sum=500"},
+        {"", "{'to':'ann\\'','sum':500}", "pay: to='ann\\'', sum=500"},
+        {"", "{'to':['a, b=1'],'sum':5}", "pay: to=['a, b=1'], sum=5"},
+        {"", "{'to':'" SIXTY "and','sum':5}", "pay: to=" SIXTY "…, sum=5"},
+        {"", "{'to':',23456789 " SIXTY "','sum':5}",
+         "pay: to=',23456789 123456789 123456789 123456789 123456789 123456789…', sum=5"},
+        {"{to}: {sum}", "{'to':'ann','sum':5}", "ann: 5"},
+        {"{to}: {sum}", "{'to':'" SIXTY SIXTY SIXTY SIXTY "','sum':5}", SIXTY "…: 5"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        AUTO(arena_done) struct arena arena;
+        arena_init(&arena);
+        struct tool tool = {.name = STR("pay"), .summary = str_c(rows[i].form)};
+        const struct json *args = parsed(&arena, quoted(&arena, rows[i].args));
+        assert_str(call_summary(&arena, &tool, tool.name, args), quoted(&arena, rows[i].line));
+    }
+}
+
 int test_cards(void)
 {
     const struct CMUnitTest tests[] = {
@@ -734,6 +768,7 @@ int test_cards(void)
         cmocka_unit_test(imitation),
         cmocka_unit_test(longest_question),
         cmocka_unit_test(in_facts),
+        cmocka_unit_test(summaries),
     };
     return cmocka_run_group_tests_name("cards", tests, NULL, NULL);
 }

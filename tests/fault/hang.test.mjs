@@ -94,10 +94,12 @@ test('history comes without its cards, and a stop waits for none', LIMIT, async 
   assert.deepEqual([without.content, without.uiSchema], ['It is here.', undefined]);
   const gone = Promise.allSettled([get(home.server, '/runs/a/history'), get(home.server, `/threads/a/messages/${id}/result`)]);
   await get(home.server, '/runs/a');
+  const ended = once(home.server.proc, 'exit');
   home.server.proc.kill('SIGTERM');
   await gone; // answered, or cut
   await release(); // a thread that hangs in the kernel keeps the process
-  await home.stop();
+  assert.deepEqual(await ended, [0, null], home.server.stderr());
+  home.server = null;
   await home.start();
   assert.deepEqual((await toolRow(home.server, 'a')).uiSchema, uiSchema);
 });

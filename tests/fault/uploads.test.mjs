@@ -126,8 +126,15 @@ test('no room at each call: refused or done, never half', async (t) => {
   for (const { name, nth } of calls) {
     const data = await copied(`fail-${name}-${nth}`);
     const log = watched(data, { FAULT_FAIL: `${name}:${nth}:${constants.errno.ENOSPC}` });
-    const server = await startServer({ program, data, env: log });
     const told = [];
+    const server = await startServer({ program, data, env: log }).catch((error) => {
+      if (name !== 'write' || !/ended with SIGABRT/.test(error.message)) throw error;
+    });
+    if (!server) { // libuv's own write, as below, and already at the start
+      await judge(data, told);
+      await rm(data, { recursive: true });
+      continue;
+    }
     const say = async (key) => {
       const { status, body } = await upload(server, key).catch(async (error) => {
         // How often libuv writes between its threads is never twice the same, so that it may be hit instead; and a

@@ -10,12 +10,15 @@
 #include "model/model.h"
 
 enum busy { BUSY_ENQUEUE, BUSY_REJECT, BUSY_INTERRUPT };
+/* When the last one who reads along has gone while the run is at work. */
+enum on_disconnect { DISCONNECT_CONTINUE, DISCONNECT_PAUSE, DISCONNECT_CANCEL };
 enum plan_mode { PLAN_AUTO, PLAN_ALWAYS, PLAN_NEVER };
 
 struct agent {
     str name;
     struct model model;
     enum busy busy;
+    enum on_disconnect on_disconnect;
     enum plan_mode plan;
     bool ask_user;
     uint32_t max_rounds;

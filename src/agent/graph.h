@@ -21,6 +21,17 @@
 #include "store/blob_rows.h"
 #include "store/calls.h"
 
+/* A front-end tool: the client that asked for the run executes it. */
+struct front_tool {
+    str name, description;
+    str schema; /* JSON, as the client gave it; empty: none */
+};
+
+struct front_tools {
+    struct front_tool *rows;
+    size_t count;
+};
+
 /* A run as it stands in the store. */
 struct view {
     struct state state;
@@ -32,6 +43,7 @@ struct view {
     struct call_list calls;       /* of the model's last turn with calls, in its order */
     struct interaction_list open; /* that it waits for */
     struct grant_list grants;     /* that may serve it */
+    struct front_tools front;     /* that its client offers */
 };
 
 /* ---- inputs ---- */
@@ -78,6 +90,14 @@ struct call_end {
     str model_text; /* what the model sees */
 };
 
+/* What the client says of a front-end call, which is data and nothing more. */
+struct front_result {
+    str call_id;
+    str message_id; /* of the client's tool message, if the thread has no such id; else empty */
+    str text;
+    bool failed; /* or refused, or never answered */
+};
+
 struct input {
     enum input_kind kind;
     msec now;
@@ -91,6 +111,8 @@ struct input {
     str why_text; /* for people; empty: the title of `why`. Also of INPUT_DAMAGED */
     const struct resolution *resolutions;
     size_t resolution_count;
+    const struct front_result *fronts; /* of INPUT_RESOLVE, too */
+    size_t front_count;
     str call_id;
     struct call_end result;
     const struct payload *payloads; /* of calls to be shown, where they are made already; for the

@@ -56,6 +56,10 @@ void runs_cancel(struct runs *runs, int64_t thread);
 /* The thread is being deleted: stop working on it, commit nothing. */
 void runs_forget(struct runs *runs, int64_t thread);
 
+/* Nobody reads along with the thread any more, or somebody does again. Counts for the run that is at
+ * work, under DISCONNECT_PAUSE: before it asks the model again it waits for a person. */
+void runs_alone(struct runs *runs, int64_t thread, bool alone);
+
 size_t runs_active(const struct runs *runs);
 
 /* The turn that is growing now and that readers have seen the start of; NULL if none. Borrowed until

@@ -353,19 +353,21 @@ static enum err step_here(struct db *db, struct arena *arena, const struct saver
     return OK;
 }
 
-enum err run_resolve(struct db *db, struct arena *arena, const struct saver *saver, int64_t thread,
-                     const struct resolution *resolutions, size_t count, msec now,
-                     const unsigned char random[static ID_RANDOM_BYTES],
-                     struct stepped *ret_stepped)
+enum err run_resolve(struct db *db, struct arena *arena, const struct saver *saver,
+                     const struct resolve *resolve, struct stepped *ret_stepped)
 {
     struct thread row;
     struct run run;
-    enum err e = thread_by_id(db, arena, thread, &row);
-    if (!e) e = run_current(db, arena, thread, &run);
+    enum err e = thread_by_id(db, arena, resolve->thread, &row);
+    if (!e) e = run_current(db, arena, resolve->thread, &run);
     if (e) return e;
-    struct input input = {
-        .kind = INPUT_RESOLVE, .now = now, .resolutions = resolutions, .resolution_count = count};
-    set_random(&input, random);
+    struct input input = {.kind = INPUT_RESOLVE,
+                          .now = resolve->now,
+                          .resolutions = resolve->resolutions,
+                          .resolution_count = resolve->resolution_count,
+                          .fronts = resolve->fronts,
+                          .front_count = resolve->front_count};
+    set_random(&input, resolve->random);
     return step_here(db, arena, saver, &run, row.owner, &input, ret_stepped);
 }
 

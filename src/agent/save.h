@@ -48,11 +48,32 @@ struct stepped {
     bool damaged; /* the run's state cannot be read: it has failed, visibly, instead */
 };
 
-/* Settle interactions of one run, all of which are open, in one commit. */
-enum err run_resolve(struct db *db, struct arena *arena, const struct saver *saver, int64_t thread,
-                     const struct resolution *resolutions, size_t count, msec now,
-                     const unsigned char random[static ID_RANDOM_BYTES],
-                     struct stepped *ret_stepped) MUST_USE;
+/* What a request brings for the legs that follow: JSON as the client gave it, each may be empty. */
+struct leg_input {
+    str input; /* {"state"?,"tools"?,"context"?,"forwardedProps"?} */
+    str tools; /* those of its front-end tools that may be offered: [{"name","description",
+                  "parameters"?}] */
+};
+
+struct resolve {
+    int64_t thread;
+    const struct resolution *resolutions; /* of interactions of its current run, all open */
+    size_t resolution_count;
+    const struct front_result *fronts; /* of its front-end calls, all pending */
+    size_t front_count;
+    str wire_run_id; /* what the request calls the leg, should one begin; empty: <runId>-<leg> */
+    const struct leg_input *input; /* from now on; NULL: as it was */
+    msec now;
+    unsigned char random[ID_RANDOM_BYTES];
+};
+
+/* Settle what a run waits for, or a part of it, in one step and one commit. */
+enum err run_resolve(struct db *db, struct arena *arena, const struct saver *saver,
+                     const struct resolve *resolve, struct stepped *ret_stepped) MUST_USE;
+
+/* The front-end calls that the thread's current run waits for; none if it has no such run. */
+enum err front_pending(struct db *db, struct arena *arena, int64_t thread,
+                       struct call_list *ret_calls) MUST_USE;
 
 /* Cancel the thread's current run: at once if it waits, else it is marked and the shell does it. */
 enum err run_cancel(struct db *db, struct arena *arena, const struct saver *saver, int64_t thread,

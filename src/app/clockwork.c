@@ -18,6 +18,8 @@
  */
 #include "app/clockwork.h"
 
+#include <string.h>
+
 #include <stdlib.h>
 
 #include "agent/keeper.h"
@@ -83,8 +85,10 @@ static enum err settle_run(struct clockwork *c, struct db *db, struct interactio
         rows[i].run = 0;
     }
     c->failed = run;
-    enum err e = run_resolve(db, &c->arena, &c->server->saver, thread, resolutions, count, c->now,
-                             c->random[c->step_count], &c->steps[c->step_count]);
+    struct resolve resolve = {
+        .thread = thread, .resolutions = resolutions, .resolution_count = count, .now = c->now};
+    memcpy(resolve.random, c->random[c->step_count], sizeof resolve.random);
+    enum err e = run_resolve(db, &c->arena, &c->server->saver, &resolve, &c->steps[c->step_count]);
     if (e) return e;
     c->failed = 0;
     c->step_count++;

@@ -8,6 +8,8 @@
 
 #include "app/exchange.h"
 #include "store/conversation.h"
+#include "wire/agui.h"
+#include "wire/socket.h"
 
 struct feeds;
 struct server;
@@ -26,6 +28,46 @@ struct feed_start {
 /* Answer the exchange with the event stream of a thread, which need not exist yet. */
 void feeds_open(struct feeds *feeds, struct exchange *x, str thread_id,
                 const struct feed_start *start);
+
+/* ---- WebSocket: a reader among others on one connection ---- */
+
+struct reader;
+
+struct feed_sink {
+    /* One text. False: no room now; it comes again after feeds_room. A reader that follows has
+     * caught up and must take it, or leave (feeds_leave is fine in here). */
+    bool (*on_text)(void *arg, enum socket_kind kind, str json, int64_t seq); /* seq 0: no fact */
+    /* The thread was deleted, or the store failed. The reader is gone. */
+    void (*on_over)(void *arg);
+};
+
+/* Read a thread, which need not exist yet. Texts are of all kinds; the sink chooses. No callback
+ * comes from within. */
+struct reader *feeds_join(struct feeds *feeds, str owner, str thread_id,
+                          const struct feed_start *start, const struct feed_sink *sink, void *arg);
+void feeds_room(struct reader *reader);  /* there is room again */
+void feeds_leave(struct reader *reader); /* no callback comes any more */
+
+/* ---- AG-UI ---- */
+
+struct agui_open {
+    str thread_id, run_id; /* as they are called on this wire */
+    enum agui_profile profile;
+    const str *ids; /* of the messages that the client has, in its order */
+    size_t id_count;
+    str wait_run;  /* begin with the next run.started of this run (our id); empty: join
+                                   what there is now */
+    str of_run;    /* of a join: the run (our id) that is meant; empty: the newest */
+    bool all_legs; /* GET: goes on, leg after leg, under the ids that their requests
+                                   gave them; run_id is not used */
+};
+
+/* A reader that waits for a run has to be there before its facts are told, and the exchange that it
+ * answers is needed until they are: so it is made first, and answers afterwards. `thread` is the row
+ * of the thread; 0 (with all_legs only): it need not exist yet. */
+struct reader *feeds_agui(struct feeds *feeds, int64_t thread, str owner,
+                          const struct agui_open *open);
+void feeds_agui_answer(struct reader *reader, struct exchange *x); /* x is gone behind this */
 
 /* A thread has just been made: readers that wait for it may begin. */
 void feeds_created(struct feeds *feeds, const struct thread *thread);

@@ -10,6 +10,8 @@
  */
 #include "app/plain_message.h"
 
+#include <string.h>
+
 #include "agent/facts.h"
 #include "agent/files.h"
 #include "agent/interaction.h"
@@ -39,8 +41,12 @@ static enum err expire_due(struct thread_change *tc, struct db *db,
             .interaction_id = interaction->id, .decision = DECISION_EXPIRE, .via = STR("timer")};
     }
     if (!count) return OK;
-    enum err e = run_resolve(db, arena, plain->settle.saver, tc->thread.id, due, count,
-                             plain->settle.now, plain->expire_random, &stepped);
+    struct resolve resolve = {.thread = tc->thread.id,
+                              .resolutions = due,
+                              .resolution_count = count,
+                              .now = plain->settle.now};
+    memcpy(resolve.random, plain->expire_random, sizeof resolve.random);
+    enum err e = run_resolve(db, arena, plain->settle.saver, &resolve, &stepped);
     if (e) return e;
     thread_change_stepped(tc, &stepped);
     return interactions_of_thread(db, arena, tc->thread.id, open);
@@ -174,9 +180,12 @@ static enum err settle_all(struct thread_change *tc, struct db *db,
     if (taken->fate == PLAIN_ANSWER)
         e = store_answer(tc, db, plain, run,
                          answer_to_json(arena, resolutions, count, taken->answered));
-    if (!e)
-        e = run_resolve(db, arena, plain->settle.saver, tc->thread.id, resolutions, count,
-                        plain->settle.now, plain->settle.random, &stepped);
+    struct resolve resolve = {.thread = tc->thread.id,
+                              .resolutions = resolutions,
+                              .resolution_count = count,
+                              .now = plain->settle.now};
+    memcpy(resolve.random, plain->settle.random, sizeof resolve.random);
+    if (!e) e = run_resolve(db, arena, plain->settle.saver, &resolve, &stepped);
     if (e) return e;
     if (stepped.damaged) taken->answered = STR("[]"); /* the run has failed instead */
     thread_change_stepped(tc, &stepped);

@@ -90,8 +90,12 @@ static enum err refuse(struct db *db, const struct settle *settle, struct settle
 static enum err resolve(struct db *db, struct arena *arena, const struct settle *settle,
                         const struct resolution *resolution, struct settlement *s)
 {
-    enum err e = run_resolve(db, arena, settle->saver, s->interaction.thread, resolution, 1,
-                             settle->now, settle->random, &s->stepped);
+    struct resolve one = {.thread = s->interaction.thread,
+                          .resolutions = resolution,
+                          .resolution_count = 1,
+                          .now = settle->now};
+    memcpy(one.random, settle->random, sizeof one.random);
+    enum err e = run_resolve(db, arena, settle->saver, &one, &s->stepped);
     if (!e) e = interaction_find(db, arena, s->interaction.id, &s->interaction);
     return !e && s->interaction.status == INTERACTION_OPEN ? ERR_DAMAGED : e;
 }

@@ -75,6 +75,19 @@ enum {
     SSE_LOG_BYTES_MAX = 4 * 1024 * 1024, /* kept in memory per log; a reader behind it catches up
                                             from the store */
 
+    /* WebSocket. */
+    WS_MESSAGE_BYTES_MAX = 256 * 1024, /* from a client; 1009 beyond. An answer has 64 KiB */
+    WS_FRAGMENTS_MAX = 64,             /* of a message; 1008 beyond */
+    WS_QUEUE_BYTES_MAX = 256 * 1024,   /* waiting for a slow reader; then 1013 */
+    WS_PONG_MS_MAX = 60 * 1000,        /* without an answer to our ping it is dropped */
+    WS_CLOSE_MS_MAX = 2 * 1000,        /* for the peer's close frame */
+    WS_PINGS_MAX = 100,                /* from a client in a second; 1008 beyond */
+
+    /* AG-UI. */
+    AGUI_SNAPSHOT_BYTES_MAX = 8 * 1024 * 1024, /* clients break at 10 Mi characters */
+    FRONT_TOOLS_MAX = 128,                     /* of one request */
+    FRONT_TOOLS_BYTES_MAX = 256 * 1024,        /* of them; every model call carries them */
+
     /* The scripted model and the player. The operator writes the script; these keep a slip from
      * taking the process with it. */
     SCRIPT_BYTES_MAX = 4 * 1024 * 1024, /* the file; ours stay under 100 KiB */

@@ -22,6 +22,8 @@ struct sock;
 struct http_server;
 struct http_conn;
 
+struct http_answer;
+
 struct http_request {
     const struct http_head *head; /* for on_head and on_request only: copy what is needed later */
     const char *peer;             /* address of the socket's other end; likewise */
@@ -34,7 +36,10 @@ struct http_request {
     char id[32];        /* X-Request-Id of the answer */
     const struct http_field *fields; /* set by the handler: part of every answer to this request */
     size_t field_count;
-    void *user;             /* the handler's own */
+    void *user; /* the handler's own */
+    /* Set: no connection made this request, and its answer goes here (http_request_inside). */
+    void (*on_reply)(void *arg, const struct http_answer *answer);
+    void *reply_arg;
     struct http_conn *conn; /* private; NULL once the client has gone */
 };
 
@@ -113,6 +118,13 @@ void http_body_resume(struct http_request *request);
  * be read to the end cuts the connection. */
 void http_answer_file(struct http_request *request, const struct http_answer *answer, int fd,
                       uint64_t from, uint64_t len);
+
+/* A request of our own making, for handlers that know only requests: an empty head, `body` copied.
+ * Whoever answers it calls on_reply, once, with what http_answer got (an error as its problem
+ * document), and the request is gone. It cannot be streamed. */
+struct http_request *
+http_request_inside(struct loop *loop, str body,
+                    void (*on_reply)(void *arg, const struct http_answer *answer), void *arg);
 
 /* Has the client gone? Then work for it may stop. */
 bool http_gone(const struct http_request *request);

@@ -45,6 +45,7 @@ struct bus_follower {
 struct bus *bus_local_new(void);
 void bus_free(struct bus *bus); /* no followers may be left */
 
+/* Thread 0: the facts of every thread, and no previews. */
 void bus_follow(struct bus *bus, int64_t thread, struct bus_follower *follower);
 void bus_unfollow(struct bus *bus, struct bus_follower *follower); /* fine if not following */
 bool bus_followed(const struct bus *bus, int64_t thread);

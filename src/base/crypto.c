@@ -33,6 +33,11 @@ void crypto_sha256(str data, unsigned char out[static HASH_BYTES])
     if (!EVP_Digest(data.p, data.len, out, NULL, EVP_sha256(), NULL)) abort();
 }
 
+void crypto_sha1(str data, unsigned char out[static SHA1_BYTES])
+{
+    if (!EVP_Digest(data.p, data.len, out, NULL, EVP_sha1(), NULL)) abort();
+}
+
 /* OpenSSL's own context, under our name. */
 static EVP_MD_CTX *context(struct crypto_hash *hash)
 {
@@ -124,18 +129,33 @@ bool crypto_unhex(str hex, unsigned char *out, size_t len)
     return true;
 }
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+#define DIGITS_62 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-void crypto_base64url(str data, char *out)
+static const char alphabet[] = DIGITS_62 "-_";
+
+/* The end of the digits. */
+static char *digits64(str data, const char *digits, char *out)
 {
     uint32_t bits = 0;
     unsigned held = 0;
     for (size_t i = 0; i < data.len; i++) {
         bits = bits << 8 | (unsigned char)data.p[i];
-        for (held += 8; held >= 6; held -= 6) *out++ = alphabet[bits >> (held - 6) & 63];
+        for (held += 8; held >= 6; held -= 6) *out++ = digits[bits >> (held - 6) & 63];
     }
-    if (held) *out++ = alphabet[bits << (6 - held) & 63];
-    *out = '\0';
+    if (held) *out++ = digits[bits << (6 - held) & 63];
+    return out;
+}
+
+void crypto_base64(str data, char *out)
+{
+    char *end = digits64(data, DIGITS_62 "+/", out);
+    while ((end - out) % 4) *end++ = '=';
+    *end = '\0';
+}
+
+void crypto_base64url(str data, char *out)
+{
+    *digits64(data, alphabet, out) = '\0';
 }
 
 enum err crypto_base64url_parse(str text, unsigned char *out, size_t *ret_len)

@@ -14,6 +14,11 @@ enum { HASH_BYTES = 32, HASH_HEX_BYTES = 65 };
 void crypto_random(void *out, size_t size);
 void crypto_sha256(str data, unsigned char out[static HASH_BYTES]);
 
+/* SHA-1, broken as a hash: only for the handshake of RFC 6455, where it protects nothing and shows
+ * that the server knows WebSocket. */
+enum { SHA1_BYTES = 20 };
+void crypto_sha1(str data, unsigned char out[static SHA1_BYTES]);
+
 /* SHA-256 of bytes that come in pieces. */
 struct crypto_hash;
 struct crypto_hash *crypto_hash_new(void);
@@ -32,6 +37,10 @@ void crypto_wipe(void *p, size_t size);
 void crypto_hex(str data, char *out);
 /* The bytes that 2 * len hex digits say, lower case only. */
 bool crypto_unhex(str hex, unsigned char *out, size_t len);
+
+/* base64 with its padding and a NUL: out has BASE64_BYTES(data.len) bytes. */
+#define BASE64_BYTES(len) (((len) + 2) / 3 * 4 + 1)
+void crypto_base64(str data, char *out);
 
 /* base64url without padding and a NUL: out has BASE64URL_BYTES(data.len) bytes. */
 #define BASE64URL_BYTES(len) (((len)*4 + 2) / 3 + 1)

@@ -38,6 +38,7 @@
     X(ERR_EXPECTATION, "expectation_failed", 417, "Expectation not supported")               \
     X(ERR_IDEMPOTENCY_MISMATCH, "idempotency_mismatch", 422, "Key reused with another body") \
     X(ERR_INVALID_HINTS, "invalid_hints", 422, "Invalid UI hints")                           \
+    X(ERR_UPGRADE_REQUIRED, "upgrade_required", 426, "Upgrade required")                     \
     X(ERR_RATE_LIMITED, "rate_limited", 429, "Too many requests")                            \
     X(ERR_HEAD_TOO_LARGE, "head_too_large", 431, "Request header section too large")         \
     X(ERR_INTERNAL, "internal", 500, "Internal error")                                       \

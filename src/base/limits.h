@@ -76,17 +76,35 @@ enum {
                                             from the store */
 
     /* WebSocket. */
-    WS_MESSAGE_BYTES_MAX = 256 * 1024, /* from a client; 1009 beyond. An answer has 64 KiB */
-    WS_FRAGMENTS_MAX = 64,             /* of a message; 1008 beyond */
-    WS_QUEUE_BYTES_MAX = 256 * 1024,   /* waiting for a slow reader; then 1013 */
-    WS_PONG_MS_MAX = 60 * 1000,        /* without an answer to our ping it is dropped */
-    WS_CLOSE_MS_MAX = 2 * 1000,        /* for the peer's close frame */
-    WS_PINGS_MAX = 100,                /* from a client in a second; 1008 beyond */
+    WS_MESSAGE_BYTES_MAX = 256 * 1024,     /* from a client; 1009 beyond. An answer has 64 KiB */
+    WS_FRAGMENTS_MAX = 64,                 /* of a message; 1008 beyond */
+    WS_QUEUE_BYTES_MAX = 256 * 1024,       /* waiting for a slow reader; then 1013 */
+    WS_PONG_MS_MAX = 60 * 1000,            /* without an answer to our ping it is dropped */
+    WS_CLOSE_MS_MAX = 2 * 1000,            /* for the peer's close frame */
+    WS_PINGS_MAX = 100,                    /* from a client in a second; 1008 beyond */
+    WS_CATCHUP_BYTES_MAX = 128 * 1024,     /* of the queue, for old events: acks have the rest */
+    WS_SLOW_MS_MAX = 2 * 1000,             /* no room for what happens now, for so long: 1013 */
+    WS_SUBSCRIPTIONS_MAX = 256,            /* of a socket; a person looks at a few */
+    WS_SUBSCRIPTIONS_ALL_MAX = 100 * 1000, /* of all of them; FEEDS_MAX counts on it */
+    WS_FRAMES_MAX = 64,                    /* that wait while one is worked on */
+    WS_FRAMES_BYTES_MAX = 1024 * 1024,     /* of them */
+    WS_BAD_FRAMES_MAX = 10,                /* in WS_BAD_FRAMES_MS; then 1008 */
+    WS_BAD_FRAMES_MS = 60 * 1000,
+    WS_ID_BYTES_MAX = 256, /* of a frame's id, which we have to say again */
 
     /* AG-UI. */
     AGUI_SNAPSHOT_BYTES_MAX = 8 * 1024 * 1024, /* clients break at 10 Mi characters */
-    FRONT_TOOLS_MAX = 128,                     /* of one request */
-    FRONT_TOOLS_BYTES_MAX = 256 * 1024,        /* of them; every model call carries them */
+    AGUI_DELTA_BYTES_MAX = 1024 * 1024,        /* of text in one frame: each byte may take six */
+    AGUI_ROW_BYTES_MAX = 4 * 1024 * 1024,      /* of a message in a snapshot; a longer one is cut */
+    AGUI_ROW_CUT_BYTES = 512 * 1024,           /* to this: as long as anybody reads */
+    AGUI_IDS_MAX = 10 * 1000,  /* of a client's messages, compared with ours; with more of them it
+                                  is sent ours */
+    RESUME_ENTRIES_MAX = 1000, /* as many as a run can wait for: STATE_IDS_MAX */
+    AGUI_HELD_BYTES_MAX = 16 * 1024 * 1024, /* that wait while a snapshot is read */
+    FRONT_TOOLS_MAX = 128,                  /* of one request */
+    FRONT_TOOLS_BYTES_MAX = 256 * 1024,     /* of them; every model call carries them */
+    FRONT_CONTEXT_BYTES_MAX = 32 * 1024,    /* of what a client tells the model beside them */
+    FRONT_CONTEXT_ENTRY_BYTES = 32,         /* each of its entries counts as this much more */
 
     /* The scripted model and the player. The operator writes the script; these keep a slip from
      * taking the process with it. */
@@ -178,12 +196,12 @@ enum {
     BACKUP_COPY_MS_MAX = 60 * 60 * 1000,      /* the server copies some 200 MiB a second */
 
     /* Conversations. */
-    FACT_PAGE_BYTES_MAX = 256 * 1024, /* data read in one go for a follower that lags */
-    SEARCH_QUERY_BYTES_MAX = 256,     /* a sentence */
-    SEARCH_MESSAGES_MAX = 100 * 1000, /* looked at for one page: some tens of milliseconds */
-    RUN_QUEUE_MAX = 1000,             /* queued runs of a thread that are listed */
-    IDEMPOTENCY_EXPIRE_MAX = 1000,    /* rows removed by one job */
-    BUS_THREADS_MAX = 1024 * 1024,    /* followed at a time: far above connections and runs */
+    FACT_PAGE_BYTES_MAX = 256 * 1024,  /* data read in one go for a follower that lags */
+    SEARCH_QUERY_BYTES_MAX = 256,      /* a sentence */
+    SEARCH_MESSAGES_MAX = 100 * 1000,  /* looked at for one page: some tens of milliseconds */
+    RUN_QUEUE_MAX = 1000,              /* queued runs of a thread that are listed */
+    IDEMPOTENCY_EXPIRE_MAX = 1000,     /* rows removed by one job */
+    BUS_THREADS_MAX = 2 * 1024 * 1024, /* followed at a time: as many as there are feeds */
 
     /* Runs. */
     RUNS_ACTIVE_MAX = 10 * 1000,          /* worked on at a time; waiting ones do not count */
@@ -255,11 +273,16 @@ enum {
     GRANT_MATCH_BYTES_MAX = 4 * 1024, /* nobody reads a longer one; bounds each comparison */
     ASK_TEXT_BYTES_MAX = 16 * 1024,   /* a question, a label, a description */
     ANSWER_BYTES_MAX = 256 * 1024,    /* an answer, with its new arguments */
-    HOOK_BODY_BYTES_MAX = 8 * 1024 * 1024,  /* an interaction with its arguments, escaped twice */
-    GRANTS_MAX = 1000,                      /* looked at for a run */
+    HOOK_BODY_BYTES_MAX = 8 * 1024 * 1024, /* an interaction with its arguments, escaped twice */
+    GRANTS_MAX = 1000,                     /* looked at for a run */
+    CALLS_LATE_RUNS = 16,  /* newest runs of a thread, where a late result may have its call */
+    CALLS_LATE_MAX = 1024, /* calls of these that are looked at, the newest */
     CALLS_SEEN_BYTES_MAX = 4 * 1024 * 1024, /* of results read back for the model, newest first */
     INBOX_LOOK_MAX = 20 * 1000, /* index rows looked at for one page: some milliseconds */
     INBOX_PAGE_BYTES_MAX = 8 * 1024 * 1024, /* a page of the inbox ends behind what passes it */
+    INBOX_NEWS_MAX = 1024,                  /* not told yet; with more everybody gets a new list */
+    INBOX_NEWS_BYTES_MAX = 8 * 1024 * 1024, /* of them */
+    INBOX_NEWS_BATCH = 16,                  /* looked up by one job, cards and all */
     AUDIT_ENTRY_BYTES_MAX = 4 * 1024,       /* ids, names and words; ours stay under 500 */
     AUDIT_CHECK_ENTRIES = 10 * 1000, /* checked in one transaction: some tens of milliseconds */
     CALENDAR_EVENTS_MAX = 10 * 1000, /* of a user: five a day for five years */
@@ -327,8 +350,9 @@ enum {
     IDEMPOTENCY_KEY_BYTES_MAX = 255,
     IDEMPOTENCY_MS_MIN = 25 * 60 * 60 * 1000, /* answers are remembered a day and a little */
 
-    FEEDS_MAX = 1024 * 1024, /* threads with readers: at most one for each connection */
-    FEED_MARKS_MAX = 1024,   /* ends of facts remembered, to find a slow reader's place */
+    FEEDS_MAX = 2 * 1024 * 1024, /* threads with readers: one for each connection (a million at
+                                    most) and for each subscription of a WebSocket */
+    FEED_MARKS_MAX = 1024,       /* ends of facts remembered, to find a slow reader's place */
     MESSAGE_PAGE_BYTES_MAX = 8 * 1024 * 1024, /* a page of history ends behind what passes it */
     FEED_PAGE_FACTS = 256,                    /* facts in one read while catching up */
     FEED_FRAME_BYTES_MAX = 60 * 1024 * 1024, /* the largest message, escaped; fits into an answer */

@@ -18,7 +18,8 @@
     X(ROUND_TOO_MANY)    /* the rounds are one more than allowed */              \
     X(LEG_LEFT_OPEN)     /* the run waits and its leg does not end */            \
     X(SNAPSHOT_KEPT)     /* an exhausted run keeps its snapshot */               \
-    X(SCHEMA_UNCHECKED)  /* an approval outlives the schema that was shown */
+    X(SCHEMA_UNCHECKED)  /* an approval outlives the schema that was shown */    \
+    X(CLIENT_FORGOTTEN)  /* the run goes on while a client still works */
 
 #define PLANT_ENUM(name) PLANT_##name,
 enum plant { PLANT_NONE, PLANTS(PLANT_ENUM) PLANT_COUNT };

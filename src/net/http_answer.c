@@ -152,6 +152,14 @@ static bool put_fields(struct buf *out, const struct http_field *fields, size_t 
     return cached;
 }
 
+/* An Upgrade field is named in the Connection field, RFC 9110, 7.8. */
+static bool has_upgrade(const struct http_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq_nocase(fields[i].name, STR("Upgrade"))) return true;
+    return false;
+}
+
 /* Head of an answer, up to but without the empty line. The version is always ours (RFC 9110, 6.2).
  */
 static void put_head(struct http_conn *conn, int status, const char *content_type,
@@ -171,7 +179,10 @@ static void put_head(struct http_conn *conn, int status, const char *content_typ
         cached |= put_fields(out, conn->request->public.fields, conn->request->public.field_count);
     if (!cached) buf_append(out, STR("Cache-Control: no-store\r\n"));
     if (server->options.common_fields) buf_append(out, str_c(server->options.common_fields));
-    if (!conn->keep_alive)
+    bool upgrade = has_upgrade(fields, field_count);
+    if (upgrade)
+        put(out, "Connection: Upgrade", conn->keep_alive ? STR_EMPTY : STR(", close"));
+    else if (!conn->keep_alive)
         buf_append(out, STR("Connection: close\r\n"));
     else if (conn->parser.head.minor == 0)
         buf_append(out, STR("Connection: keep-alive\r\n"));
@@ -269,11 +280,17 @@ void conn_refuse(struct http_conn *conn, enum err e, const struct fault *why, bo
 /* ---- the handler's side ---- */
 
 /* The request's connection, ready to be answered; NULL, and the request freed, if the client has
- * gone. */
+ * gone. A request of our own making has none, and is told so. */
 struct http_conn *conn_of(struct http_request *public)
 {
     struct request *request = CONTAINER(public, struct request, public);
     struct http_conn *conn = public->conn;
+    if (public->on_reply) {
+        struct fault why;
+        enum err e = fault(&why, ERR_NOT_ACCEPTABLE, "this answer is sent over HTTP only");
+        http_answer_error(public, e, &why);
+        return NULL;
+    }
     if (conn) {
         assert(conn->state == CONN_HANDLING || conn->state == CONN_TAKING);
         assert(conn->request == request);
@@ -285,6 +302,10 @@ struct http_conn *conn_of(struct http_request *public)
 
 void http_answer(struct http_request *request, const struct http_answer *answer)
 {
+    if (request->on_reply) {
+        request_reply(CONTAINER(request, struct request, public), answer);
+        return;
+    }
     struct http_conn *conn = conn_of(request);
     if (conn) conn_answer(conn, answer);
 }
@@ -312,7 +333,7 @@ void http_answer_error(struct http_request *request, enum err e, const struct fa
 
 bool http_gone(const struct http_request *request)
 {
-    return !request->conn;
+    return !request->conn && !request->on_reply;
 }
 
 /* ---- streams ---- */
@@ -356,6 +377,27 @@ struct http_conn *http_stream(struct http_request *request, const struct http_fi
     *ret_framed = conn->framed;
     conn_stream(conn, 200, ops, arg);
     return conn;
+}
+
+struct http_conn *http_upgrade(struct http_request *request, const struct http_field *fields,
+                               size_t field_count, const struct http_stream_ops *ops, void *arg)
+{
+    struct http_conn *conn = conn_of(request);
+    if (!conn) return NULL;
+
+    conn->keep_alive = true; /* while the head is written */
+    conn_borrow_out(conn);
+    put_head(conn, 101, NULL, fields, field_count);
+    buf_append(&conn->out, STR("\r\n"));
+    conn->keep_alive = conn->framed = false;
+    conn_resume(conn);
+    conn_stream(conn, 101, ops, arg);
+    return conn;
+}
+
+void http_stream_hurry(struct http_conn *conn)
+{
+    if (conn->state == CONN_STREAM) conn_wait(conn, SPAN_CLOSE);
 }
 
 ptrdiff_t http_stream_try(struct http_conn *conn, const str *pieces, size_t count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside net/ only: a server's connection, shared by http_server.c (life and reading),
- * http_body.c (bodies taken as they come), http_answer.c (writing) and http_file.c (answers from
- * files). The states and invariants are described at the top of http_server.c.
+ * http_body.c (bodies taken as they come), http_answer.c (writing), http_file.c (answers from
+ * files), http_inside.c (requests without one) and ws.c (what an upgrade makes of it). The states and invariants are described at the top of http_server.c.
  */
 #ifndef NET_HTTP_CONN_H
 #define NET_HTTP_CONN_H
@@ -26,7 +26,16 @@ enum conn_state {
 };
 
 /* One deadline list for each span of time. */
-enum span { SPAN_HEAD, SPAN_BODY, SPAN_IDLE, SPAN_STALL, SPAN_LINGER, SPAN_QUIET, SPAN_COUNT };
+enum span {
+    SPAN_HEAD,
+    SPAN_BODY,
+    SPAN_IDLE,
+    SPAN_STALL,
+    SPAN_LINGER,
+    SPAN_QUIET,
+    SPAN_CLOSE,
+    SPAN_COUNT
+};
 
 struct http_server {
     struct loop *loop;
@@ -108,6 +117,9 @@ void conn_body_end(struct http_conn *conn);
 void conn_body_break(struct http_conn *conn, enum err e);
 void body_break(struct request *request, enum err e);
 void body_tell(struct request *request);
+
+/* http_inside.c */
+void request_reply(struct request *request, const struct http_answer *answer);
 
 /* http_answer.c */
 struct http_conn *conn_of(struct http_request *request);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside net/ only: what a long answer (an event stream) needs of its connection.
+ * Inside net/ only: what a long answer (an event stream), or another protocol after an upgrade,
+ * needs of its connection.
  *
  * A stream writes with http_stream_try; when the socket took less than it was given,
  * http_stream_wait hands over the rest, which must stay in place until on_writable. The connection
@@ -18,6 +19,10 @@ struct http_stream_ops {
     void (*on_quiet)(void *arg);    /* nothing written for a while: send a sign of life */
     void (*on_stop)(void *arg);     /* the server stops: end the stream */
     void (*on_closed)(void *arg);   /* the connection has gone; last call */
+
+    /* After an upgrade only. Neither comes from inside a function of this header. */
+    void (*on_bytes)(void *arg, str bytes); /* borrowed until it returns */
+    void (*on_end)(void *arg); /* the client sends no more, and may still read: end the stream */
 };
 
 /* Send the head of a streamed answer. NULL, and the request is gone, if its client has left or,
@@ -27,6 +32,15 @@ struct http_conn *http_stream(struct http_request *request, const struct http_fi
                               size_t field_count, const struct http_stream_ops *ops, void *arg,
                               bool *ret_framed);
 
+/* Send the head of a 101: behind it the connection carries another protocol, both ways, and no time
+ * limit of requests applies. `fields` has Connection and Upgrade. The head of the request must be
+ * that of an HTTP/1.1 GET without a body. NULL, and the request is gone, if its client has left. */
+struct http_conn *http_upgrade(struct http_request *request, const struct http_field *fields,
+                               size_t field_count, const struct http_stream_ops *ops, void *arg);
+
+/* on_quiet comes after WS_CLOSE_MS_MAX already, unless something is written before. */
+void http_stream_hurry(struct http_conn *conn);
+
 /* Bytes taken, or -1 when the connection broke: on_closed follows at the end of the turn. */
 ptrdiff_t http_stream_try(struct http_conn *conn, const str *pieces, size_t count);
 
@@ -34,8 +48,8 @@ ptrdiff_t http_stream_try(struct http_conn *conn, const str *pieces, size_t coun
  * of the answer is still on its way) or never (the connection broke). */
 bool http_stream_wait(struct http_conn *conn, const str *pieces, size_t count);
 
-/* End the answer: the last chunk, then the next request or the end of the connection. No callbacks
- * after. */
+/* End the answer: the last chunk, then the next request or the end of the connection; after an
+ * upgrade always its end. No callbacks after. */
 void http_stream_end(struct http_conn *conn);
 
 /* Break the answer off, so that the client sees that it is not whole. No callbacks after. */

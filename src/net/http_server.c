@@ -14,6 +14,9 @@
  *              head                http_body_take            end, or it broke off
  *        HEAD ────────▶ HANDLING ──────────────────▶ TAKING ──────────────────────▶ HANDLING
  *
+ * After http_upgrade it stays in STREAM until it ends: bytes go to the stream as they come, first
+ * those that came behind the head.
+ *
  * Invariants:
  * 1. One request of a connection is with the handler at a time; bytes behind it wait in `ahead`, at
  *    most what one read brought, and reading stops until they are used.
@@ -67,6 +70,12 @@ bool conn_reads(const struct http_conn *conn)
 static bool conn_takes(const struct http_conn *conn)
 {
     return conn_reads(conn) && !(conn->state == CONN_TAKING && conn->request->paused);
+}
+
+/* Does it carry another protocol? */
+static bool conn_raw(const struct http_conn *conn)
+{
+    return conn->state == CONN_STREAM && conn->stream->on_bytes;
 }
 
 /* ---- birth and death ---- */
@@ -161,11 +170,23 @@ void conn_linger(struct http_conn *conn)
     conn_wait(conn, SPAN_LINGER);
 }
 
+/* What came behind the head of an upgraded connection, and its end if that came, too. */
+static void raw_begin(struct http_conn *conn)
+{
+    struct buf waited = conn->ahead;
+    buf_init(&conn->ahead, waited.max);
+    if (!conn->peer_ended) sock_read_start(conn->sock);
+    if (waited.len) conn->stream->on_bytes(conn->stream_arg, buf_str(&waited));
+    buf_done(&waited);
+    if (conn->peer_ended && conn_raw(conn)) conn->stream->on_end(conn->stream_arg);
+}
+
 /* Go on with requests that waited behind an answer, or with a body that is taken again; at the end
  * of the turn (invariant 7). A body may have come to its end without another byte. */
 static void resume(struct loop_defer *defer)
 {
     struct http_conn *conn = CONTAINER(defer, struct http_conn, resume);
+    if (conn_raw(conn)) raw_begin(conn);
     if (!conn_takes(conn)) return;
     if (conn->state == CONN_TAKING) sock_read_start(conn->sock);
     if (conn->state == CONN_TAKING || conn->ahead.len) conn_process(conn, STR_EMPTY);
@@ -309,6 +330,8 @@ static void on_read(void *arg, str bytes)
     struct http_conn *conn = arg;
     if (conn_takes(conn)) {
         conn_process(conn, bytes);
+    } else if (conn_raw(conn)) {
+        conn->stream->on_bytes(conn->stream_arg, bytes);
     } else if (conn->state == CONN_LINGER) {
         bool patient = loop_now(conn->server->loop) - conn->began < HTTP_LINGER_TOTAL_MS_MAX;
         if (patient)
@@ -328,6 +351,10 @@ static void on_end(void *arg, bool clean)
 {
     struct http_conn *conn = arg;
     conn->peer_ended = true;
+    if (clean && conn_raw(conn)) {
+        conn->stream->on_end(conn->stream_arg);
+        return;
+    }
     bool answering = conn->state == CONN_HANDLING || conn->state == CONN_FLUSHING ||
                      conn->out.len || conn->writing;
     if (conn->state == CONN_STREAM) answering = conn->stream->finite;
@@ -414,6 +441,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     if (!server) abort();
     server->loop = loop;
     server->options = *options;
+    server->options.pong_ms = or_default(options->pong_ms, WS_PONG_MS_MAX);
     server->date_at = -1;
     server->reap.fn = reap;
     buf_init(&server->spare, HTTP_ANSWER_BYTES_MAX);
@@ -428,6 +456,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
         [SPAN_STALL] = or_default(options->stall_ms, HTTP_WRITE_STALL_MS_MAX),
         [SPAN_LINGER] = HTTP_LINGER_MS_MAX,
         [SPAN_QUIET] = or_default(options->quiet_ms, SSE_KEEPALIVE_MS),
+        [SPAN_CLOSE] = WS_CLOSE_MS_MAX,
     };
     for (int i = 0; i < SPAN_COUNT; i++)
         deadlines_init(&server->deadlines[i], loop, spans[i], on_deadline);

@@ -71,7 +71,8 @@ struct http_server_options {
         common_fields; /* "Name: value\r\n"... added to every answer; lives as long as the server */
     uint32_t connections_max;
     msec head_ms, body_idle_ms, idle_ms, stall_ms; /* 0 = the default of base/limits.h */
-    msec quiet_ms; /* a stream that is silent for so long sends a comment; likewise */
+    msec quiet_ms; /* a stream that is silent for so long sends a comment, or a ping; likewise */
+    msec pong_ms;  /* a socket that answers no ping for so long is cut; likewise */
 };
 
 struct http_server *http_server_new(struct loop *loop, const struct http_server_options *options);

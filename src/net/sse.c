@@ -57,6 +57,7 @@ struct sse_stream {
     struct sse_log *log; /* followed, or NULL */
     struct sse_stream *prev, *next;
     uint64_t place;
+    uint64_t until;       /* where it leaves the log; UINT64_MAX: nowhere */
     uint64_t end_at;      /* where an ending stream ends */
     struct segment *lent; /* holds the bytes the socket is writing, if they are shared */
     struct buf private;   /* catch-up bytes; those before `private_sent` have gone or are lent */
@@ -267,6 +268,8 @@ static struct range next_range(const struct sse_stream *stream, const struct seg
 {
     size_t offset = (size_t)(stream->place - segment->start);
     str rest = {segment->bytes + offset, segment->len - offset};
+    uint64_t room = stream->until - stream->place; /* a frame's border, too */
+    if (rest.len > room) rest.len = (size_t)room;
     if (stream->framed) return (struct range){.bytes = rest};
 
     size_t size = 0, digits = 0;
@@ -281,7 +284,7 @@ static struct range next_range(const struct sse_stream *stream, const struct seg
  * what to do instead, and may have sent something. */
 static bool write_shared(struct sse_stream *stream)
 {
-    while (stream->log && stream->place < stream->log->end) {
+    while (stream->log && stream->place < stream->log->end && stream->place < stream->until) {
         struct segment *segment = segment_at(stream->log, stream->place);
         if (!segment) {
             stream_detach(stream);
@@ -299,7 +302,10 @@ static bool write_shared(struct sse_stream *stream)
         stream->lent = segment;
         return false;
     }
-    return false;
+    if (!stream->log || stream->ending || stream->place < stream->until) return false;
+    stream_detach(stream);
+    stream->ops->on_until(stream->arg);
+    return true;
 }
 
 /* An ending stream has sent what it can: end it in order, or cut it short if its place was lost, so
@@ -358,6 +364,10 @@ static void on_stop(void *arg)
 {
     struct sse_stream *stream = arg;
     if (stream->ending) return;
+    if (stream->ops->on_stop) {
+        stream->ops->on_stop(stream->arg);
+        return;
+    }
     stream->ops->on_close(stream->arg);
     sse_close(stream);
 }
@@ -409,10 +419,18 @@ void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place)
     assert(place <= log->end); /* it came from sse_log_end */
     stream->log = log;
     stream->place = place;
+    stream->until = UINT64_MAX;
     stream->next = log->streams;
     if (stream->next) stream->next->prev = stream;
     log->streams = stream;
     if (place < log->end) deliver_soon(log);
+}
+
+void sse_until(struct sse_stream *stream, uint64_t place)
+{
+    assert(stream->log && place >= stream->place && stream->ops->on_until);
+    stream->until = place;
+    deliver_soon(stream->log);
 }
 
 uint64_t sse_place(const struct sse_stream *stream)
@@ -428,6 +446,8 @@ bool sse_drained(const struct sse_stream *stream)
 void sse_close(struct sse_stream *stream)
 {
     stream->ending = true;
-    stream->end_at = stream->log ? stream->log->end : stream->place;
+    stream->end_at = stream->place;
+    if (stream->log)
+        stream->end_at = stream->log->end < stream->until ? stream->log->end : stream->until;
     stream_write(stream);
 }

@@ -33,6 +33,9 @@ uint64_t sse_log_end(const struct sse_log *log);
 struct sse_ops {
     void (*on_lag)(void *arg);   /* its place has left the log; it is detached now */
     void (*on_drain)(void *arg); /* what sse_send took has all been written; may be NULL */
+    void (*on_until)(void *arg); /* it has the log up to where sse_until said; it is detached now */
+    void (*on_stop)(void *arg);  /* the server stops: say the last words and sse_close, now or soon.
+                                    NULL: it is ended at once, behind on_close */
     void (*on_close)(void *arg); /* the client has gone or was cut: the stream is gone after this */
 };
 
@@ -49,6 +52,10 @@ bool sse_send(struct sse_stream *stream, str frame);
 /* Follow the log from `place` on, after what sse_send took has gone. on_lag if the place is not
  * there. */
 void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place);
+
+/* Follow the log no further than this place, which it has not passed: then on_until, once, at a
+ * later time. For streams whose ops have it. */
+void sse_until(struct sse_stream *stream, uint64_t place);
 
 /* Its place in the log it follows, or followed until on_lag. */
 uint64_t sse_place(const struct sse_stream *stream);

@@ -116,6 +116,54 @@ static void hex(void **state)
     assert_string_equal(out, "");
 }
 
+/* RFC 3174, RFC 6455 section 1.3. */
+static void sha1(void **state)
+{
+    (void)state;
+    static const struct {
+        str data;
+        const char *hash;
+    } rows[] = {
+        {STR(""), "2jmj7l5rSw0yVb/vlWAYkK/YBwk="},
+        {STR("abc"), "qZk+NkcGgWq6PiVxeFDCbJzQ2J0="},
+        {STR("dGhlIHNhbXBsZSBub25jZQ==258EAFA5-E914-47DA-95CA-C5AB0DC85B11"),
+         "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        unsigned char hash[SHA1_BYTES];
+        char text[BASE64_BYTES(SHA1_BYTES)];
+        crypto_sha1(rows[i].data, hash);
+        crypto_base64((str){(char *)hash, sizeof hash}, text);
+        assert_string_equal(text, rows[i].hash);
+    }
+}
+
+/* RFC 4648, section 10, and the last two digits. */
+static void base64(void **state)
+{
+    (void)state;
+    static const struct {
+        str data;
+        const char *text;
+    } rows[] = {
+        {STR(""), ""},
+        {STR("f"), "Zg=="},
+        {STR("fo"), "Zm8="},
+        {STR("foo"), "Zm9v"},
+        {STR("foob"), "Zm9vYg=="},
+        {STR("fooba"), "Zm9vYmE="},
+        {STR("foobar"), "Zm9vYmFy"},
+        {STR("\xfb\xff\xbf"), "+/+/"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char text[BASE64_BYTES(6)];
+        memset(text, '!', sizeof text);
+        crypto_base64(rows[i].data, text);
+        assert_string_equal(text, rows[i].text);
+        assert_int_equal(strlen(text) + 1, BASE64_BYTES(rows[i].data.len));
+    }
+}
+
 /* The texts of RFC 4648 section 10 without padding, and the two letters that differ. */
 static void base64url(void **state)
 {
@@ -219,6 +267,8 @@ int test_crypto(void)
         cmocka_unit_test(randomness),
         cmocka_unit_test(wiping),
         cmocka_unit_test(hex),
+        cmocka_unit_test(sha1),
+        cmocka_unit_test(base64),
         cmocka_unit_test(base64url),
         cmocka_unit_test(base64url_refused),
         cmocka_unit_test(base64url_one_text),

@@ -21,7 +21,7 @@ enum { READERS_MAX = 256, SMALL_LOG_BYTES = 64 * 1024 };
 struct reader {
     struct stage *stage;
     struct sse_stream *stream; /* NULL once it has gone or was closed */
-    unsigned lags, drains, closes;
+    unsigned lags, drains, closes, untils, stops;
 };
 
 struct stage {
@@ -33,6 +33,7 @@ struct stage {
     unsigned frames;
     void (*on_lag)(struct reader *reader);
     void (*on_drain)(struct reader *reader);
+    void (*on_until)(struct reader *reader);
 };
 
 static void reader_lag(void *arg)
@@ -57,8 +58,30 @@ static void reader_close(void *arg)
     reader->stream = NULL;
 }
 
-static const struct sse_ops reader_ops = {
-    .on_lag = reader_lag, .on_drain = reader_drain, .on_close = reader_close};
+static void reader_until(void *arg)
+{
+    struct reader *reader = arg;
+    reader->untils++;
+    if (reader->stage->on_until) reader->stage->on_until(reader);
+}
+
+static void reader_stop(void *arg)
+{
+    struct reader *reader = arg;
+    reader->stops++;
+    sse_until(reader->stream, sse_log_end(reader->stage->log));
+}
+
+static const struct sse_ops reader_ops = {.on_lag = reader_lag,
+                                          .on_drain = reader_drain,
+                                          .on_until = reader_until,
+                                          .on_close = reader_close};
+
+/* One that says something before it goes. */
+static const struct sse_ops polite_ops = {.on_lag = reader_lag,
+                                          .on_until = reader_until,
+                                          .on_stop = reader_stop,
+                                          .on_close = reader_close};
 
 static void handle(struct kit *kit, struct http_request *request)
 {
@@ -75,8 +98,10 @@ static void handle(struct kit *kit, struct http_request *request)
     struct reader *reader = &stage->readers[stage->reader_count++];
     *reader = (struct reader){.stage = stage};
     static const struct http_field fields[] = {{STR("X-Extra"), STR("e")}};
-    bool follow = str_eq(request->head->path, STR("/events"));
-    reader->stream = sse_open(request, fields, COUNT(fields), &reader_ops, reader);
+    bool polite = str_eq(request->head->path, STR("/polite"));
+    bool follow = polite || str_eq(request->head->path, STR("/events"));
+    reader->stream =
+        sse_open(request, fields, COUNT(fields), polite ? &polite_ops : &reader_ops, reader);
     if (reader->stream && follow) sse_follow(reader->stream, stage->log, sse_log_end(stage->log));
 }
 
@@ -832,6 +857,92 @@ static void stopping(void **state)
     stage_done(&stage);
 }
 
+static void say_goodbye(struct reader *reader)
+{
+    assert_true(sse_send(reader->stream, STR("data: bye\n\n")));
+    sse_close(TAKE(reader->stream));
+}
+
+/* It leaves the log where it was told to, however slowly it came there, and says its last words. */
+static void leaving_the_log(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {ASK("/events"), ASK_OLD("/events")};
+    for (size_t i = 0; i < 2 * COUNT(requests); i++) {
+        struct stage stage;
+        struct caller caller;
+        bool slow = i >= COUNT(requests), old = i % 2;
+        stage_init(&stage, 16 << 20, NULL);
+        stage.on_until = say_goodbye;
+        struct reader *reader = subscribe(&stage, &caller, requests[i % 2], slow);
+        if (slow) fill(&stage, &caller);
+        publish(&stage, 50);
+        sse_until(reader->stream, sse_log_end(stage.log));
+        assert_int_equal(reader->untils, 0); /* never from within */
+        size_t until = stage.sent.len;
+        publish(&stage, 5000); /* not for this one */
+        stage.sent.len = until;
+        buf_append(&stage.sent, STR("data: bye\n\n"));
+        if (slow) caller_resume(&caller, 64 * 1024);
+        if (old)
+            expect_bytes(&caller, buf_str(&stage.sent), true);
+        else
+            expect_chunks(&caller, buf_str(&stage.sent), true);
+        assert_int_equal(reader->untils, 1);
+        assert_int_equal(reader->lags + reader->closes, 0);
+        caller_close(&caller);
+        stage_done(&stage);
+    }
+}
+
+/* Behind a place that it has reached already there is still a call, and after it the log is as
+ * before for whoever follows again. */
+static void leaving_at_once(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct caller caller;
+    stage_init(&stage, 16 << 20, NULL);
+    struct reader *reader = subscribe(&stage, &caller, ASK("/events"), false);
+    publish(&stage, 50);
+    expect_chunks(&caller, buf_str(&stage.sent), false);
+    buf_clear(&caller.got);
+    buf_clear(&stage.sent);
+    sse_until(reader->stream, sse_log_end(stage.log));
+    WAIT_FOR(&stage.kit, reader->untils == 1);
+    publish(&stage, 50); /* nobody follows */
+    buf_clear(&stage.sent);
+    sse_follow(reader->stream, stage.log, sse_log_end(stage.log));
+    publish(&stage, 50);
+    expect_chunks(&caller, buf_str(&stage.sent), false);
+    caller_close(&caller);
+    stage_done(&stage);
+}
+
+/* The server stops: an owner that wants to gets its last words behind all that was published. */
+static void last_words(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct caller callers[2];
+    stage_init(&stage, 16 << 20, NULL);
+    stage.on_until = say_goodbye;
+    subscribe(&stage, &callers[0], ASK("/polite"), false);
+    subscribe(&stage, &callers[1], ASK("/polite"), true);
+    fill(&stage, &callers[1]);
+    publish(&stage, 50);
+    kit_stop(&stage.kit);
+    buf_append(&stage.sent, STR("data: bye\n\n"));
+    for (size_t i = 0; i < COUNT(callers); i++) {
+        caller_resume(&callers[i], 64 * 1024);
+        expect_chunks(&callers[i], buf_str(&stage.sent), true);
+        assert_int_equal(stage.readers[i].stops, 1);
+        caller_close(&callers[i]);
+    }
+    WAIT_FOR(&stage.kit, stage.kit.stopped);
+    stage_done(&stage);
+}
+
 /* Open streams when the server is freed: their owners are told. */
 static void freeing_the_server(void **state)
 {
@@ -872,7 +983,10 @@ int test_sse(void)
         cmocka_unit_test(clients_that_leave),
         cmocka_unit_test(quiet),
         cmocka_unit_test(quiet_beside_frames),
+        cmocka_unit_test(leaving_the_log),
+        cmocka_unit_test(leaving_at_once),
         cmocka_unit_test(stopping),
+        cmocka_unit_test(last_words),
         cmocka_unit_test(freeing_the_server),
     };
     return cmocka_run_group_tests_name("sse", tests, NULL, NULL);

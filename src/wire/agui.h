@@ -18,6 +18,7 @@
 #ifndef WIRE_AGUI_H
 #define WIRE_AGUI_H
 
+#include "base/buf.h"
 #include "base/id.h"
 #include "store/bus.h"
 #include "store/interactions.h"
@@ -39,14 +40,21 @@ struct agui_growing {
 
 /* ---- the middle ---- */
 
+/* Words that are open: the message that they are of, or "", and how much was sent. */
+struct agui_words {
+    char id[ID_CLIENT_BYTES_MAX + 1];
+    uint64_t units; /* UTF-16, as previews count */
+};
+
 /* Embedded; what everybody who reads along has seen open. */
 struct agui {
     enum agui_profile profile;
-    bool leg;                              /* a leg is under way; outside of one nothing is sent */
-    bool behind;                           /* a message was added that the client cannot know yet */
-    char text[ID_CLIENT_BYTES_MAX + 1];    /* message whose text is open, or "" */
-    char thought[ID_CLIENT_BYTES_MAX + 1]; /* message whose reasoning is open, or "" */
-    struct buf calls;                      /* ids of open calls, a line end behind each */
+    bool leg;                            /* one is under way; outside of it nothing is sent */
+    bool behind;                         /* the client's messages differ from ours */
+    char stray[ID_CLIENT_BYTES_MAX + 1]; /* message whose reasoning was shown and discarded by the
+                                            newest call; "": none */
+    struct agui_words text, thought;
+    struct buf calls; /* open ones, a line each: '-' or, if arguments were sent, '+', then the id */
 };
 
 void agui_init(struct agui *agui, enum agui_profile profile);
@@ -57,7 +65,8 @@ void agui_join(struct agui *agui, bool leg, const struct agui_growing *growing);
 
 /* Append the frames of one fact, or of one preview; perhaps none. True: a MESSAGES_SNAPSHOT of all
  * rows so far belongs right behind them. run.started and the end of a leg write nothing of their
- * own: the end closes what is open, and the rest is the tail's. */
+ * own: the end closes what is open, and the rest is the tail's. The run.finished of a run that was
+ * dropped from the queue ends no leg, and must not come here. */
 bool agui_fact(struct agui *agui, struct buf *out, const struct fact *fact);
 bool agui_preview(struct agui *agui, struct buf *out, const struct preview *preview);
 
@@ -75,6 +84,13 @@ struct agui_row {
 void agui_snapshot(struct buf *out, enum agui_profile profile, const struct agui_row *rows,
                    size_t count, const struct agui_growing *growing);
 
+/* The same behind a discard. A stock client takes a snapshot that has no reasoning as silent about
+ * reasoning, and keeps the `stray` one. So, if no row has any, there are two: the first makes it
+ * another kind of message, the second takes that back. Clients before 1.0 cannot be made to drop it;
+ * they get it emptied. An empty stray: agui_snapshot. */
+void agui_snapshot_without(struct buf *out, enum agui_profile profile, const struct agui_row *rows,
+                           size_t count, str stray);
+
 /* Are these the ids of exactly the messages that the snapshot would have, in its order? */
 bool agui_same_ids(struct arena *arena, const struct agui_row *rows, size_t count, const str *ids,
                    size_t id_count);
@@ -84,6 +100,9 @@ struct agui_head {
     str state;             /* JSON; empty: {} */
     str step;              /* the step that is open; empty: none */
     bool messages;         /* send the snapshot */
+    const str *ids;        /* of the messages that the client has; where their order is not ours, a
+                              shorter snapshot goes first, or it would stay so */
+    size_t id_count;
     const struct agui_row *rows;
     size_t row_count;
     const struct agui_growing *growing; /* NULL: nothing. Opened again behind the snapshot, so that

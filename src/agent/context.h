@@ -20,6 +20,9 @@
 #include "store/calls.h"
 #include "store/conversation.h"
 
+struct front_tools;
+struct tools;
+
 /* A file whose bytes belong into a message. */
 struct context_file {
     size_t message; /* index */
@@ -43,6 +46,9 @@ struct context_source {
     enum node node;
     const struct message_list *messages; /* oldest first */
     const struct call_list *seen;        /* calls of this run with a result: calls_seen */
+    const struct tools *server;          /* all tools there are; NULL: none */
+    const struct front_tools *front;     /* that the client offers; NULL: none */
+    str told; /* by the client: JSON list as in struct leg_input; may be empty */
     msec now;
     str timezone; /* of the person; may be empty */
 };

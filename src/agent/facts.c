@@ -201,19 +201,23 @@ str fact_tool_result(struct arena *arena, const struct tool_result_fact *result)
     return doc_close(arena, &doc);
 }
 
+static void ids_member(struct json_writer *w, str key, const str *ids, size_t count)
+{
+    if (!count) return;
+    json_key(w, key);
+    json_array(w);
+    for (size_t i = 0; i < count; i++) json_string(w, ids[i]);
+    json_array_end(w);
+}
+
 str fact_run_finished(struct arena *arena, const struct run_finished *finished)
 {
     AUTO(doc_done) struct doc doc;
     doc_open(&doc, 0);
     json_member(&doc.w, STR("outcome"), str_c(finished->outcome));
     if (finished->code) json_member(&doc.w, STR("code"), str_c(finished->code));
-    if (finished->interaction_count) {
-        json_key(&doc.w, STR("interactions"));
-        json_array(&doc.w);
-        for (size_t i = 0; i < finished->interaction_count; i++)
-            json_string(&doc.w, finished->interactions[i]);
-        json_array_end(&doc.w);
-    }
+    ids_member(&doc.w, STR("interactions"), finished->interactions, finished->interaction_count);
+    ids_member(&doc.w, STR("pendingToolCallIds"), finished->pending, finished->pending_count);
     json_key(&doc.w, STR("usage"));
     json_object(&doc.w);
     usage_members(&doc.w, &finished->usage);

@@ -65,6 +65,8 @@ struct run_finished {
     const char *code;        /* NULL: none */
     const str *interactions; /* ids that are open */
     size_t interaction_count;
+    const str *pending; /* ids of calls that wait for the client, in their order */
+    size_t pending_count;
     struct model_usage usage;
 };
 str fact_run_finished(struct arena *arena, const struct run_finished *finished);

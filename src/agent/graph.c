@@ -10,11 +10,13 @@
  *   |       +---------> execute ----- all settled, no plan ----> chat              |
  *   |       |            ^  |  ^ ---- all settled, a plan -----> execute (step)    |
  *   |       |            |  |  '----- steps or rounds used up -> deliver ----------+
- *   |  submit_plan       |  | question, approval needed, end unknown, model gone   |
+ *   |  submit_plan       |  | question, approval needed, end unknown, model gone,  |
+ *   |       |            |  | a call that the client executes, nobody there        |
  *   |       v            |  v                                                      |
  *   |     plan -------> interrupt: the leg ends, the run is rows                   |
  *   |                    |                                                         |
- *   +--- plan rejected --+-- answer, cancel of one, expiry: settles its own call   |
+ *   +--- plan rejected --+-- answer, cancel of one, expiry, the client's result:   |
+ *                        |   settles its own call                                  |
  *                        '-- cancel of the run ----------------------- cancelled --+
  *
  * The nodes are in node_*.c; here are the machinery of a step and the choice of what follows.
@@ -23,8 +25,8 @@
  *  1. A leg is run.started, then facts, then one run.finished or run.error, which is last.
  *  2. At most one stage is open, the one state.stage names; it stays open over a pause and is
  *     finished before the run ends.
- *  3. A view that is not done has an effect, or a call under way, or waits for a person. So a run
- *     cannot be forgotten: whoever loads it knows what to do.
+ *  3. A view that is not done has an effect, or a call under way, or waits for a person or for its
+ *     client. So a run cannot be forgotten: whoever loads it knows what to do.
  *  4. The same view and input give the same bytes: nothing is read but the arguments.
  *  5. Every call of a turn gets exactly one result, whatever becomes of it, before the model is asked
  *     again or the run ends.
@@ -37,8 +39,8 @@
 
 #include <string.h>
 
+#include "agent/front.h"
 #include "agent/node.h"
-#include "base/json.h"
 #include "base/limits.h"
 #include "base/plant.h"
 #include "store/rows.h"
@@ -162,7 +164,7 @@ static void resume(struct step *step)
     state->resume = (struct resume){0};
 }
 
-/* Nothing is left of the turn that somebody still has to do or to show. */
+/* Nothing is left of the turn that the server still has to do or to show. */
 static bool turn_settled(const struct step *step)
 {
     for (size_t i = 0; i < step->call_count; i++)
@@ -197,17 +199,17 @@ static void end_press(struct step *step)
 void settle(struct step *step)
 {
     if (step->out->ended) return;
+    bool waits = step->open_count || (fronts_open(step) && !PLANT(CLIENT_FORGOTTEN));
     if (step->view->cancelling) {
         step->out->status = RUN_CANCELLING;
-        if (!step->open_count && turn_settled(step)) finish_run(step, RUN_CANCELLED, NULL);
+        if (!waits && turn_settled(step)) finish_run(step, RUN_CANCELLED, NULL);
         return;
     }
-    bool last = !step->open_count || PLANT(RESUME_EARLY);
-    if (last && step->state->phase == PHASE_INTERRUPTED) resume(step);
+    if ((!waits || PLANT(RESUME_EARLY)) && step->state->phase == PHASE_INTERRUPTED) resume(step);
     bool leave = PLANT(LEG_LEFT_OPEN) && step->input->kind == INPUT_SHOW;
     if (!turn_settled(step)) return;
-    if (step->open_count && !leave) pause_leg(step);
-    if (!step->open_count && step->call_count && step->state->press_tool.len) end_press(step);
+    if (waits && !leave) pause_leg(step);
+    if (!waits && step->call_count && step->state->press_tool.len) end_press(step);
 }
 
 /* ---- a step ---- */
@@ -294,6 +296,9 @@ void graph_step(struct arena *arena, const struct view *view, const struct input
     case INPUT_OVERDUE:
         deliver_mechanically(&step, RUN_EXHAUSTED);
         break;
+    case INPUT_ALONE:
+        on_alone(&step);
+        break;
     case INPUT_DAMAGED:
         on_damaged(&step);
         break;
@@ -337,6 +342,7 @@ bool call_repeatable(const struct call *call)
 
 struct tally {
     unsigned ready, started, unshown;
+    unsigned front; /* that wait for the client */
 };
 
 static struct tally tally(const struct view *view)
@@ -347,6 +353,7 @@ static struct tally tally(const struct view *view)
         t.ready += call_ready(call);
         t.started += call->state == CALL_STARTED;
         t.unshown += call_state_settled(call->state) && !call->result_id.len;
+        t.front += front_waits(call);
     }
     return t;
 }
@@ -354,12 +361,12 @@ static struct tally tally(const struct view *view)
 enum effect graph_effect(const struct view *view)
 {
     struct tally t = tally(view);
+    bool waits = view->open.count || t.front;
     if (view->state.phase == PHASE_DONE) return EFFECT_NONE;
-    if (view->cancelling && (view->open.count || t.ready || !(t.started || t.unshown)))
-        return EFFECT_CANCEL;
+    if (view->cancelling && (waits || t.ready || !(t.started || t.unshown))) return EFFECT_CANCEL;
     if (t.unshown) return EFFECT_SHOW;
     if (t.ready && t.started < CALLS_STARTED_MAX && !view->cancelling) return EFFECT_START;
-    if (t.started || view->open.count) return EFFECT_NONE;
+    if (t.started || waits) return EFFECT_NONE;
     return view->state.press_tool.len ? EFFECT_PRESS : EFFECT_MODEL;
 }
 

@@ -44,6 +44,7 @@ struct view {
     struct interaction_list open; /* that it waits for */
     struct grant_list grants;     /* that may serve it */
     struct front_tools front;     /* that its client offers */
+    str context; /* what its client tells: JSON as in struct leg_input; may be empty */
 };
 
 /* ---- inputs ---- */
@@ -68,12 +69,13 @@ enum input_kind {
     INPUT_TURN,    /* the model finished a turn */
     INPUT_DOWN,    /* the model stays away: gone after all attempts, or failed for good */
     INPUT_CANCEL,  /* the person stops the run; `turn` is what was shown so far */
-    INPUT_RESOLVE, /* interactions are settled: `resolutions` */
+    INPUT_RESOLVE, /* what the run waits for is settled, or a part: `resolutions`, `fronts` */
     INPUT_START,   /* calls that may run, and have room to, are marked as started */
     INPUT_RESULT,  /* a started call has ended: `call_id`, `result` */
     INPUT_LOST,    /* nobody knows what became of a started call: `call_id` */
     INPUT_SHOW,    /* results that the journal has become facts */
     INPUT_OVERDUE, /* the time of the run is used up */
+    INPUT_ALONE,   /* nobody reads along any more, and the agent does not go on without */
     INPUT_DAMAGED, /* the state cannot be read, `why_text`; the view is what its rows say */
 };
 
@@ -153,6 +155,8 @@ struct outcome {
     size_t blob_count;
     enum run_status status;
     bool leg_begins; /* its task id is state.task_id */
+    str wire_run_id; /* not the step's: what the request that was stepped calls that leg; empty:
+                        <runId>-<leg> */
     bool ended;      /* the snapshot goes */
 };
 
@@ -168,7 +172,8 @@ struct start {
 };
 void graph_start(struct arena *arena, const struct start *start, struct outcome *ret_outcome);
 
-/* The state is not done. A resolution of an interaction that is not open is skipped. */
+/* The state is not done. A resolution of an interaction that is not open is skipped, as is the result
+ * of a call that does not wait for the client. */
 void graph_step(struct arena *arena, const struct view *view, const struct input *input,
                 struct outcome *ret_outcome);
 
@@ -178,7 +183,7 @@ void graph_step(struct arena *arena, const struct view *view, const struct input
  * somewhere; whoever finds one that is not, executes it again if that is harmless (call_repeatable)
  * and says INPUT_LOST if it is not. */
 enum effect {
-    EFFECT_NONE,   /* wait: for calls that are under way, or for a person */
+    EFFECT_NONE,   /* wait: for calls that are under way, for a person, or for the client */
     EFFECT_CANCEL, /* step INPUT_CANCEL */
     EFFECT_SHOW,   /* step INPUT_SHOW */
     EFFECT_START,  /* step INPUT_START */

@@ -13,6 +13,7 @@
 struct work_call {
     struct call call;
     bool touched, added, started;
+    str shown_as; /* id that its history row is to have; empty: one of ours */
 };
 
 struct step {
@@ -48,12 +49,15 @@ void on_turn(struct step *step);
 void add_turn(struct step *step, bool stopped, str tool_calls);
 
 /* ---- node_interrupt.c ---- */
+void interrupt(struct step *step, str node, enum phase phase); /* the first of a set does it */
+str current_node(const struct step *step);
 void open_ask(struct step *step, struct work_call *work, const struct interaction *asked);
 void open_confirm(struct step *step, struct work_call *work, const struct tool *tool,
                   const struct judgement *judged, const struct json *args);
 void open_plan(struct step *step, struct work_call *work);
 void open_uncertain(struct step *step, struct work_call *work);
 void open_connection_lost(struct step *step, str reason);
+void on_alone(struct step *step);
 size_t confirms_open(const struct step *step);
 bool call_intact(const struct step *step, const struct call *call); /* as its binding says */
 void refuse_binding(struct step *step, struct work_call *work);
@@ -61,6 +65,12 @@ void refuse_binding(struct step *step, struct work_call *work);
 str confirm_rule(struct arena *arena, const struct judgement *judged, const struct tool *tool);
 void on_resolve(struct step *step);
 void cancel_open(struct step *step); /* all of them, as the run is cancelled */
+
+/* ---- node_front.c ---- */
+void open_front(struct step *step, struct work_call *work);
+size_t fronts_open(const struct step *step); /* calls that wait for the client */
+bool front_due(struct step *step);           /* the input has the result of one of them */
+void end_fronts(struct step *step);
 
 /* ---- node_execute.c ---- */
 void on_start(struct step *step);

@@ -5,6 +5,7 @@
  * With a plan, or when the rounds are used up, the model is asked once more, without tools, for a
  * report. If it cannot give one, the report is made mechanically: each step with its mark.
  */
+#include "agent/front.h"
 #include "agent/node.h"
 #include "base/limits.h"
 #include "base/plant.h"
@@ -76,17 +77,23 @@ void on_damaged(struct step *step)
     end_run(step, RUN_FAILED);
 }
 
-/* The leg is over; the run waits, and costs nothing until an answer comes. */
+/* The leg is over; the run waits, and costs nothing until an answer or a result comes. */
 void pause_leg(struct step *step)
 {
     str *ids = arena_array(step->arena, step->open_count, sizeof *ids);
+    str *calls = arena_array(step->arena, step->call_count, sizeof *calls);
+    size_t pending = 0;
     for (size_t i = 0; i < step->open_count; i++) ids[i] = step->open[i].id;
+    for (size_t i = 0; i < step->call_count; i++)
+        if (front_waits(&step->calls[i].call)) calls[pending++] = step->calls[i].call.call_id;
     end_leg(step);
     add_fact(step, FACT_RUN_FINISHED,
              fact_run_finished(step->arena,
                                &(struct run_finished){.outcome = "interrupted",
                                                       .interactions = ids,
                                                       .interaction_count = step->open_count,
+                                                      .pending = calls,
+                                                      .pending_count = pending,
                                                       .usage = usage_so_far(step->state)}));
     step->out->status = RUN_WAITING;
 }

@@ -323,7 +323,7 @@ static void show_result(struct step *step, struct work_call *work)
     struct call *call = &work->call;
     const struct payload *payload = payload_of(step, call);
     work->touched = true;
-    call->result_id = step_id(step, "msg_");
+    call->result_id = work->shown_as.len ? work->shown_as : step_id(step, "msg_");
     struct tool_result_fact fact = {.call = call,
                                     .args = call->args,
                                     .content = payload ? payload->content : said_about(step, call)};

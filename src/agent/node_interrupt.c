@@ -2,9 +2,10 @@
  *
  * Nodes confirm and interrupt: the run needs a person.
  *
- * Interactions form a set. The first to open records where the run stands and sets the phase to
- * interrupted; later ones join. Each is settled once, by its id, in any order, and settles its own
- * call; when none is open the run goes on from where the first one found it (settle in graph.c).
+ * Interactions form a set, and calls that wait for the client (node_front.c) belong to it. The first
+ * to open records where the run stands and sets the phase to interrupted; later ones join. Each is
+ * settled once, by its id, in any order, and settles its own call; when none is left the run goes on
+ * from where the first one found it (settle in graph.c).
  *
  * What a person is asked to approve is made from the stored bytes of the call, never from the
  * model's words. The approval is bound to those bytes (policy.h).
@@ -21,7 +22,7 @@
 /* ---- opening ---- */
 
 /* The first of a set records the way back. */
-static void interrupt(struct step *step, str node, enum phase phase)
+void interrupt(struct step *step, str node, enum phase phase)
 {
     struct state *state = step->state;
     if (state->phase == PHASE_INTERRUPTED) return;
@@ -30,7 +31,7 @@ static void interrupt(struct step *step, str node, enum phase phase)
     state_set_phase(state, PHASE_INTERRUPTED);
 }
 
-static str current_node(const struct step *step)
+str current_node(const struct step *step)
 {
     return str_c(node_name(graph_node(step->state)));
 }
@@ -278,6 +279,20 @@ void open_connection_lost(struct step *step, str reason)
                        .type = INTERACTION_CONNECTION_LOST,
                        .display_text = step_say(step, TEXT_ASK_MODEL, reason),
                    });
+}
+
+/* Whom the run is for has gone: before it costs more, somebody has to say that it is still wanted. */
+#define ALONE_METADATA STR("{\"cause\":\"disconnect\"}")
+
+void on_alone(struct step *step)
+{
+    interrupt(step, current_node(step), step->state->phase);
+    open_one(step, (struct interaction){
+                       .type = INTERACTION_CONNECTION_LOST,
+                       .display_text = step_say(step, TEXT_ASK_ALONE, STR_EMPTY),
+                       .metadata = ALONE_METADATA,
+                   });
+    settle(step);
 }
 
 /* ---- settling ---- */
@@ -528,12 +543,19 @@ static void settle_uncertain(struct step *step, struct work_call *work,
         end_call(step, work, CALL_FAILED, "unknown_outcome", told(step, interaction, r));
 }
 
+static void give_up(struct step *step, const struct interaction *interaction)
+{
+    if (str_eq(interaction->metadata, ALONE_METADATA))
+        fail_run(step, "aborted", step_say(step, TEXT_LEFT_ALONE, STR_EMPTY), true);
+    else
+        fail_run(step, "model_unavailable", step_say(step, TEXT_NO_MODEL, STR_EMPTY), true);
+}
+
 static void apply(struct step *step, const struct interaction *interaction,
                   const struct resolution *r)
 {
     if (interaction->type == INTERACTION_CONNECTION_LOST) {
-        if (r->decision != DECISION_CONTINUE)
-            fail_run(step, "model_unavailable", step_say(step, TEXT_NO_MODEL, STR_EMPTY), true);
+        if (r->decision != DECISION_CONTINUE) give_up(step, interaction);
         return;
     }
     struct work_call *work = find_call(step, interaction->call_id);
@@ -555,7 +577,8 @@ static ptrdiff_t find_open(const struct step *step, str id)
     return -1;
 }
 
-/* First all are resolved, then the leg begins, then each has its effect. */
+/* First all are resolved, then the leg begins, then each has its effect. What the client has done is
+ * true in any case and comes first. */
 void on_resolve(struct step *step)
 {
     const struct input *input = step->input;
@@ -569,8 +592,9 @@ void on_resolve(struct step *step)
         by[closed] = &input->resolutions[i];
         done[closed++] = close_open(step, (size_t)at, &input->resolutions[i]);
     }
-    if (!closed) return;
+    if (!closed && !front_due(step)) return;
     begin_leg(step);
+    end_fronts(step);
     for (size_t i = 0; i < closed && !step->out->ended; i++) apply(step, &done[i], by[i]);
     if (step->out->ended) return;
     show_results(step);

@@ -5,10 +5,11 @@
  *
  * A turn without calls ends a step of the plan, or the run. Calls are sorted all in one step: those
  * that the model got wrong or may not make get their result at once, questions and approvals open
- * together, the rest may start.
+ * together, those that the client executes wait for it, the rest may start.
  */
 #include "agent/node.h"
 
+#include "agent/front.h"
 #include "base/limits.h"
 #include "tool/schema.h"
 #include "ui/compile.h"
@@ -112,6 +113,7 @@ enum sort {
     SORT_ASK,
     SORT_PLAN,
     SORT_CONFIRM,
+    SORT_FRONT, /* the client executes it */
     SORT_RUN,
 };
 
@@ -175,6 +177,8 @@ static struct sorted sort_tool(struct step *step, const struct call *call, struc
     const struct agent *agent = step->input->agent;
     struct sorted s = {.sort = SORT_RUN, .args = args, .tool = agent_tool(agent, call->tool)};
     struct fault why = {0};
+    if (!s.tool && front_find(&step->view->front, step->input->tools, call->tool))
+        return (struct sorted){.sort = SORT_FRONT};
     if (!s.tool) return failed("tool_unavailable", step_say(step, TEXT_NO_TOOL, call->tool));
     if (schema_check(s.tool->args, args, "args", &why)) return wrong(step, why.text);
     bool pressed = step->state->press_tool.len;
@@ -323,6 +327,9 @@ static void act(struct step *step, struct work_call *work, const struct sorted *
     case SORT_CONFIRM:
         open_confirm(step, work, s->tool, &s->judged, s->args);
         break;
+    case SORT_FRONT:
+        open_front(step, work);
+        break;
     case SORT_RUN:
         break; /* proposed: on_start takes it */
     }
@@ -378,6 +385,7 @@ static void call_turn(struct step *step)
         return;
     }
     show_results(step);
+    if (fronts_open(step)) move_to_stage(step, STAGE_EXECUTION); /* they leave with this commit */
     on_start(step);
 }
 

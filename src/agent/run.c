@@ -78,6 +78,7 @@ struct active {
     enum active_state state;
     bool again;         /* woken while something was under way: look at the rows again */
     bool forgotten;     /* gone as soon as the job under way is done */
+    bool alone;         /* those who read along have all gone */
     struct arena arena; /* of everything loaded */
     struct run run;
     int64_t working;                           /* the run's row, once it is known */
@@ -546,6 +547,14 @@ static void press(struct active *active)
     step(active, &input);
 }
 
+/* Nobody is there, and the agent does not go on without. What ends the run in any case needs nobody. */
+static bool waits_for_readers(const struct active *active)
+{
+    const struct runs_options *o = &active->runs->options;
+    if (!active->alone || o->agent->on_disconnect != DISCONNECT_PAUSE) return false;
+    return !graph_overdue(&active->view.state, o->agent, clock_wall(o->clock));
+}
+
 /* Do what the rows just loaded ask for. When the server stops, only what has happened is saved. */
 static void go_on(struct active *active)
 {
@@ -572,10 +581,14 @@ static void go_on(struct active *active)
         press(active);
         break;
     case EFFECT_MODEL:
-        if (pictures_needed(&active->context))
+        if (waits_for_readers(active)) {
+            input.kind = INPUT_ALONE;
+            step(active, &input);
+        } else if (pictures_needed(&active->context)) {
             fetch(active);
-        else
+        } else {
             call_model(active);
+        }
         break;
     case EFFECT_NONE:
         if (!flights_any(&active->flights)) active_free(active);
@@ -605,6 +618,13 @@ void runs_cancel(struct runs *runs, int64_t thread)
     if (active->state == ACTIVE_SPEAKING || active->state == ACTIVE_WORKING ||
         active->state == ACTIVE_FETCHING)
         load_start(active);
+}
+
+/* Looked at before the next model call; what is under way goes on. */
+void runs_alone(struct runs *runs, int64_t thread, bool alone)
+{
+    struct active *active = active_find(runs, thread);
+    if (active) active->alone = alone;
 }
 
 /* ---- loading ---- */
@@ -686,6 +706,9 @@ static void make_context(struct active *active, const struct load *load)
                                           .node = graph_node(&active->view.state),
                                           .messages = &load->messages,
                                           .seen = &load->seen,
+                                          .server = o->saver->tools,
+                                          .front = &active->view.front,
+                                          .told = active->view.context,
                                           .now = clock_wall(o->clock),
                                           .timezone = active->view.state.timezone},
                  &active->context);

@@ -9,6 +9,7 @@
  */
 #include "agent/save.h"
 
+#include "agent/front.h"
 #include "agent/texts.h"
 #include "base/clock.h"
 #include "base/limits.h"
@@ -17,7 +18,8 @@
 
 /* ---- loading ---- */
 
-/* Every open interaction that the state names has its row, and no other has. */
+/* Every open interaction that the state names has its row, and no other has. A call that waits for
+ * the client has none. */
 static bool rows_agree(const struct view *view)
 {
     const struct id_list *ids = &view->state.interaction_ids;
@@ -40,7 +42,11 @@ static enum err load_rows(struct db *db, struct arena *arena, const struct run *
     if (!e && state->interaction_ids.count)
         e = interactions_of_run(db, arena, run->id, &view->open);
     if (!e) e = grants_of_thread(db, arena, owner, run->thread, &view->grants);
-    return e;
+    if (e || !run->input_bytes) return e;
+    struct leg_input offer;
+    e = run_offer(db, arena, run->id, &offer);
+    if (!e) view->context = offer.context;
+    return e ? e : front_tools_load(arena, offer.tools, &view->front);
 }
 
 enum err view_load(struct db *db, struct arena *arena, const struct run *run, str owner,
@@ -60,6 +66,7 @@ enum err view_load(struct db *db, struct arena *arena, const struct run *run, st
     if (e) return e;
     if (state_parse(arena, bytes, &view.state, why)) return ERR_DAMAGED;
     e = load_rows(db, arena, run, owner, &view);
+    if (e == ERR_DAMAGED) return fault(why, e, "the stored calls or tools are damaged");
     if (e) return e;
     if (!rows_agree(&view))
         return fault(why, ERR_DAMAGED, "the stored state names interactions that are not there");
@@ -243,7 +250,9 @@ static enum err save_run(struct save *save)
     }
     enum err e = run_update(save->db, run);
     if (e || !o->leg_begins) return e;
-    str wire_id = arena_printf(save->arena, "%.*s-%u", STR_ARG(run->run_id), run->legs);
+    str wire_id = o->wire_run_id;
+    if (!wire_id.len)
+        wire_id = arena_printf(save->arena, "%.*s-%u", STR_ARG(run->run_id), run->legs);
     return run_start_leg(save->db, run, wire_id, save->now);
 }
 
@@ -328,7 +337,7 @@ enum err run_damaged(struct db *db, struct arena *arena, const struct saver *sav
 /* ---- steps from outside the shell ---- */
 
 static enum err step_here(struct db *db, struct arena *arena, const struct saver *saver,
-                          struct run *run, str owner, struct input *input,
+                          struct run *run, str owner, struct input *input, str wire_run_id,
                           struct stepped *ret_stepped)
 {
     struct view view;
@@ -344,6 +353,7 @@ static enum err step_here(struct db *db, struct arena *arena, const struct saver
     input->binder = &saver->binder;
     input->tools = saver->tools;
     graph_step(arena, &view, input, outcome);
+    outcome->wire_run_id = wire_run_id;
     e = outcome_save(db, arena, saver, run, version, outcome, input->now);
     if (e) return e;
     *ret_stepped = (struct stepped){.thread = run->thread,
@@ -360,6 +370,7 @@ enum err run_resolve(struct db *db, struct arena *arena, const struct saver *sav
     struct run run;
     enum err e = thread_by_id(db, arena, resolve->thread, &row);
     if (!e) e = run_current(db, arena, resolve->thread, &run);
+    if (!e && resolve->input) e = run_set_input(db, &run, resolve->input);
     if (e) return e;
     struct input input = {.kind = INPUT_RESOLVE,
                           .now = resolve->now,
@@ -368,7 +379,25 @@ enum err run_resolve(struct db *db, struct arena *arena, const struct saver *sav
                           .fronts = resolve->fronts,
                           .front_count = resolve->front_count};
     set_random(&input, resolve->random);
-    return step_here(db, arena, saver, &run, row.owner, &input, ret_stepped);
+    return step_here(db, arena, saver, &run, row.owner, &input, resolve->wire_run_id, ret_stepped);
+}
+
+/* A run that is being cancelled waits for nobody. */
+enum err front_pending(struct db *db, struct arena *arena, int64_t thread,
+                       struct call_list *ret_calls)
+{
+    struct call_list calls = {0};
+    struct run run;
+    enum err e = run_current(db, arena, thread, &run);
+    bool none = e == ERR_NOT_FOUND || (!e && run.status == RUN_CANCELLING);
+    if (!none && !e) e = calls_unshown(db, arena, run.id, &calls);
+    if (e && !none) return e;
+    size_t count = 0;
+    for (size_t i = 0; i < calls.count; i++)
+        if (front_waits(&calls.rows[i])) calls.rows[count++] = calls.rows[i];
+    calls.count = count;
+    *ret_calls = calls;
+    return OK;
 }
 
 enum err run_cancel(struct db *db, struct arena *arena, const struct saver *saver, int64_t thread,
@@ -387,5 +416,5 @@ enum err run_cancel(struct db *db, struct arena *arena, const struct saver *save
     if (e) return e;
     struct input input = {.kind = INPUT_CANCEL, .now = now};
     set_random(&input, random);
-    return step_here(db, arena, saver, run, row.owner, &input, ret_stepped);
+    return step_here(db, arena, saver, run, row.owner, &input, STR_EMPTY, ret_stepped);
 }

@@ -48,13 +48,6 @@ struct stepped {
     bool damaged; /* the run's state cannot be read: it has failed, visibly, instead */
 };
 
-/* What a request brings for the legs that follow: JSON as the client gave it, each may be empty. */
-struct leg_input {
-    str input; /* {"state"?,"tools"?,"context"?,"forwardedProps"?} */
-    str tools; /* those of its front-end tools that may be offered: [{"name","description",
-                  "parameters"?}] */
-};
-
 struct resolve {
     int64_t thread;
     const struct resolution *resolutions; /* of interactions of its current run, all open */

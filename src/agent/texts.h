@@ -50,6 +50,10 @@
       "无法连接模型：%s。要重试吗？")                                                             \
     X(TEXT_NO_MODEL, "The model could not be reached, and the user gave up",                      \
       "无法连接模型，用户已放弃")                                                                 \
+    X(TEXT_ASK_ALONE, "Nobody is reading along any more, so the run has paused. Go on?",          \
+      "已经没有人在看，运行已暂停。要继续吗？")                                                   \
+    X(TEXT_LEFT_ALONE, "The run paused because nobody was reading along, and the user gave up",   \
+      "运行因无人查看而暂停，用户已放弃")                                                         \
     X(TEXT_BUDGET, "The budget of this run is used up.", "本次运行的预算已用完。")                \
     X(TEXT_REPORT, "The model could not write the report. What was planned and done:",            \
       "模型未能生成总结。计划与完成情况：")

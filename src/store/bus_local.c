@@ -6,9 +6,12 @@
  * thread without followers has no entry, so that telling nobody costs one lookup and following
  * allocates nothing but the entry.
  *
+ * Whoever follows every thread is in one more list, which is told of facts behind the thread's own.
+ *
  * Invariants:
- * 1. follower->thread is 0 exactly while it follows nothing (threads count from 1).
- * 2. The first of a list has no prev and is what the map holds.
+ * 1. follower->thread is 0 exactly while it follows nothing (threads count from 1); EVERY stands
+ *    for all of them.
+ * 2. The first of a list has no prev and is what the map, or `every`, holds.
  */
 #include "store/bus.h"
 
@@ -17,8 +20,11 @@
 #include "base/limits.h"
 #include "base/map.h"
 
+enum { EVERY = -1 };
+
 struct bus {
-    struct map first; /* thread, 8 bytes -> its first follower */
+    struct map first;           /* thread, 8 bytes -> its first follower */
+    struct bus_follower *every; /* the first follower of every thread */
 };
 
 struct bus *bus_local_new(void)
@@ -32,7 +38,7 @@ struct bus *bus_local_new(void)
 void bus_free(struct bus *bus)
 {
     if (!bus) return;
-    assert(bus->first.count == 0);
+    assert(bus->first.count == 0 && !bus->every);
     map_done(&bus->first);
     free(bus);
 }
@@ -44,22 +50,25 @@ static str key_of(const int64_t *thread)
 
 static struct bus_follower *first_of(const struct bus *bus, int64_t thread)
 {
-    return map_get(&bus->first, key_of(&thread));
+    return thread == EVERY ? bus->every : map_get(&bus->first, key_of(&thread));
 }
 
 static void first_set(struct bus *bus, int64_t thread, struct bus_follower *follower)
 {
     enum err e = OK;
-    if (follower)
+    if (thread == EVERY)
+        bus->every = follower;
+    else if (follower)
         e = map_put(&bus->first, key_of(&thread), follower);
     else
         map_remove(&bus->first, key_of(&thread));
-    assert(!e); /* connections and runs are bounded far below BUS_THREADS_MAX */
+    assert(!e); /* there are no more feeds than this */
 }
 
 void bus_follow(struct bus *bus, int64_t thread, struct bus_follower *follower)
 {
-    assert(thread > 0 && !follower->thread);
+    assert(thread >= 0 && !follower->thread);
+    if (!thread) thread = EVERY;
     struct bus_follower *next = first_of(bus, thread);
     follower->thread = thread;
     follower->prev = NULL;
@@ -82,17 +91,23 @@ void bus_unfollow(struct bus *bus, struct bus_follower *follower)
 
 bool bus_followed(const struct bus *bus, int64_t thread)
 {
-    return first_of(bus, thread) != NULL;
+    return first_of(bus, thread ? thread : EVERY) != NULL;
 }
 
 /* The next one is read before the call: a follower may be gone after it. */
 
-void bus_facts(struct bus *bus, int64_t thread, const struct fact *facts, size_t count)
+static void tell(struct bus_follower *first, const struct fact *facts, size_t count)
 {
-    for (struct bus_follower *at = first_of(bus, thread), *next; at; at = next) {
+    for (struct bus_follower *at = first, *next; at; at = next) {
         next = at->next;
         at->ops->on_facts(at->arg, facts, count);
     }
+}
+
+void bus_facts(struct bus *bus, int64_t thread, const struct fact *facts, size_t count)
+{
+    tell(first_of(bus, thread), facts, count);
+    tell(bus->every, facts, count);
 }
 
 void bus_preview(struct bus *bus, int64_t thread, const struct preview *preview)

@@ -167,6 +167,29 @@ enum err calls_seen(struct db *db, struct arena *arena, int64_t run, struct call
     return OK;
 }
 
+_Static_assert(CALLS_LATE_RUNS == 16 && CALLS_LATE_MAX == 1024, "as the statement below says");
+
+enum err calls_late(struct db *db, struct arena *arena, int64_t thread, struct call_list *ret_list)
+{
+    struct call_list list = {0};
+    struct stmt *s =
+        db_prepare(db, "SELECT state, call_id FROM tool_calls WHERE run IN"
+                       " (SELECT id FROM runs WHERE thread=?1 ORDER BY id DESC LIMIT 16)"
+                       " ORDER BY run DESC, round DESC, n DESC LIMIT 1024");
+    stmt_bind_i64(s, 1, thread);
+    bool known = true;
+    while (stmt_step(s)) {
+        struct call *call = ROWS_ADD(arena, list.rows, list.count);
+        *call = (struct call){.state = (enum call_state)stmt_i64(s, 0),
+                              .call_id = arena_str(arena, stmt_str(s, 1))};
+        known = known && (unsigned)call->state < CALL_STATE_COUNT;
+    }
+    enum err e = stmt_end(s);
+    if (e || !known) return e ? e : ERR_DAMAGED;
+    *ret_list = list;
+    return OK;
+}
+
 enum err call_result(struct db *db, struct arena *arena, int64_t thread, str result_id,
                      struct call *ret_call)
 {

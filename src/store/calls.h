@@ -85,6 +85,11 @@ enum err calls_unshown(struct db *db, struct arena *arena, int64_t run, struct c
 enum err calls_seen(struct db *db, struct arena *arena, int64_t run, struct call_list *ret_list)
     MUST_USE;
 
+/* call_id and state of the calls of the thread's newest CALLS_LATE_RUNS runs, newest first: at most
+ * CALLS_LATE_MAX. */
+enum err calls_late(struct db *db, struct arena *arena, int64_t thread, struct call_list *ret_list)
+    MUST_USE;
+
 /* What the call of a history row returned: result or spool, result_bytes; and run, call_id, tool.
  * ERR_NOT_FOUND. */
 enum err call_result(struct db *db, struct arena *arena, int64_t thread, str result_id,

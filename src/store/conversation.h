@@ -73,6 +73,17 @@ enum err facts_after(struct db *db, struct arena *arena, int64_t thread, int64_t
 /* Number of the oldest fact that is still kept, last_seq + 1 if there is none. */
 enum err facts_first(struct db *db, int64_t thread, int64_t *ret_seq) MUST_USE;
 
+/* One fact by its number; ERR_NOT_FOUND. */
+enum err fact_at(struct db *db, struct arena *arena, int64_t thread, int64_t seq,
+                 struct fact *ret_fact) MUST_USE;
+/* The newest of two types (they may be the same) up to a number, of a run or, if run_id is empty, of
+ * any; ERR_NOT_FOUND. Looks back fact by fact: for what is near. */
+enum err fact_last(struct db *db, struct arena *arena, int64_t thread, str run_id, const char *type,
+                   const char *or_type, int64_t upto, struct fact *ret_fact) MUST_USE;
+/* Tokens that a run's turns used behind one fact and up to another. */
+enum err facts_usage(struct db *db, int64_t thread, str run_id, int64_t after, int64_t upto,
+                     uint64_t *ret_input, uint64_t *ret_output) MUST_USE;
+
 /* ---- messages ---- */
 
 struct message {
@@ -134,17 +145,26 @@ enum run_status { RUN_STATUSES(RUN_STATUS_ENUM) RUN_STATUS_COUNT };
 const char *run_status_name(enum run_status status);
 bool run_status_open(enum run_status status);
 
+/* What a request brings for the legs that follow, in JSON; each may be empty. The client's own words
+ * are kept whole and read seldom; what every model call needs of them stands apart, short and
+ * checked (agent/front.h). */
+struct leg_input {
+    str input; /* {"state"?,"tools"?,"context"?,"forwardedProps"?}, as the client gave it */
+    str tools; /* those of its tools that may be offered: [{"name","description","parameters"?}] */
+    str context; /* what the model is told of it: [{"description","value"}], all strings */
+};
+
 struct run {
     int64_t id, thread;
     str run_id, agent, model;
     enum run_status status;
-    uint32_t legs;      /* so far */
-    str task_id;        /* of the newest leg */
-    str input;          /* JSON: state, tools, context, forwardedProps; for run_add only, read back
-                           by run_input */
-    size_t input_bytes; /* of it; 0 if there is nothing in it */
-    str queued;         /* the message that waits, as JSON; empty unless queued */
-    int64_t start_seq;  /* the 202's seq: facts before this run */
+    uint32_t legs;             /* so far */
+    str task_id;               /* of the newest leg */
+    str input, tools, context; /* as in struct leg_input; for run_add only, read back by run_input
+                                  and run_offer */
+    size_t input_bytes;        /* of them together; 0 if there is nothing in them */
+    str queued;                /* the message that waits, as JSON; empty unless queued */
+    int64_t start_seq;         /* the 202's seq: facts before this run */
     uint64_t input_tokens, output_tokens;
     msec created, ended; /* ended 0: open */
 };
@@ -155,6 +175,12 @@ enum err run_find(struct db *db, struct arena *arena, int64_t thread, str run_id
                   struct run *ret_run) MUST_USE;
 enum err run_input(struct db *db, struct arena *arena, int64_t run, str *ret_input)
     MUST_USE; /* {} if it brought nothing */
+/* The same without the client's own words: `input` is empty. */
+enum err run_offer(struct db *db, struct arena *arena, int64_t run, struct leg_input *ret_offer)
+    MUST_USE;
+/* A later request of the run brings another input, which takes the place of the one before;
+ * run->input_bytes follows. */
+enum err run_set_input(struct db *db, struct run *run, const struct leg_input *input) MUST_USE;
 /* The run that is running, waiting or cancelling; ERR_NOT_FOUND if the thread is idle. */
 enum err run_current(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
     MUST_USE;
@@ -186,6 +212,10 @@ enum err run_update(struct db *db, const struct run *run)
     MUST_USE; /* all fields but its input, by id */
 enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, msec now)
     MUST_USE; /* a legs row */
+/* What the request that started a leg (1, 2, ...) called it, `<runId>-<leg>` if none did.
+ * ERR_NOT_FOUND. */
+enum err leg_wire_id(struct db *db, struct arena *arena, int64_t run, uint32_t leg, str *ret_id)
+    MUST_USE;
 
 /* ---- what POST /runs answered, by run id: the same request gets the same answer ---- */
 

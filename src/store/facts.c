@@ -98,3 +98,53 @@ enum err facts_first(struct db *db, int64_t thread, int64_t *ret_seq)
     *ret_seq = seq;
     return OK;
 }
+
+enum err fact_at(struct db *db, struct arena *arena, int64_t thread, int64_t seq,
+                 struct fact *ret_fact)
+{
+    struct stmt *s = db_prepare(db, "SELECT seq, type, run_id, at, data FROM events"
+                                    " WHERE thread=?1 AND seq=?2");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, seq);
+    bool found = stmt_step(s);
+    if (found) fact_read(s, arena, ret_fact);
+    enum err e = stmt_end(s);
+    return e || found ? e : ERR_NOT_FOUND;
+}
+
+enum err fact_last(struct db *db, struct arena *arena, int64_t thread, str run_id, const char *type,
+                   const char *or_type, int64_t upto, struct fact *ret_fact)
+{
+    struct stmt *s = db_prepare(db, "SELECT seq, type, run_id, at, data FROM events"
+                                    " WHERE thread=?1 AND seq<=?2 AND type IN (?3, ?4)"
+                                    " AND (?5='' OR run_id=?5) ORDER BY seq DESC LIMIT 1");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, upto);
+    stmt_bind_str(s, 3, str_c(type));
+    stmt_bind_str(s, 4, str_c(or_type));
+    stmt_bind_str(s, 5, run_id);
+    bool found = stmt_step(s);
+    if (found) fact_read(s, arena, ret_fact);
+    enum err e = stmt_end(s);
+    return e || found ? e : ERR_NOT_FOUND;
+}
+
+enum err facts_usage(struct db *db, int64_t thread, str run_id, int64_t after, int64_t upto,
+                     uint64_t *ret_input, uint64_t *ret_output)
+{
+    struct stmt *s = db_prepare(db, "SELECT coalesce(sum(data->>'inputTokens'), 0),"
+                                    " coalesce(sum(data->>'outputTokens'), 0) FROM events"
+                                    " WHERE thread=?1 AND seq>?2 AND seq<=?3 AND run_id=?4"
+                                    " AND type='text.message.end'");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, after);
+    stmt_bind_i64(s, 3, upto);
+    stmt_bind_str(s, 4, run_id);
+    bool found = stmt_step(s);
+    int64_t input = found ? stmt_i64(s, 0) : 0, output = found ? stmt_i64(s, 1) : 0;
+    enum err e = stmt_end(s);
+    if (e) return e;
+    *ret_input = input > 0 ? (uint64_t)input : 0;
+    *ret_output = output > 0 ? (uint64_t)output : 0;
+    return OK;
+}

@@ -135,6 +135,17 @@ enum err interaction_find(struct db *db, struct arena *arena, str id,
     return read_one(s, arena, ret_interaction);
 }
 
+enum err interaction_of_call(struct db *db, struct arena *arena, int64_t thread, str call_id,
+                             struct interaction *ret_interaction)
+{
+    struct stmt *s = db_prepare(db, SELECT " INDEXED BY interactions_by_thread"
+                                           " WHERE thread=?1 AND call_id=?2"
+                                           " ORDER BY n DESC LIMIT 1");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_str(s, 2, call_id);
+    return read_one(s, arena, ret_interaction);
+}
+
 enum err interaction_settle(struct db *db, const struct interaction *interaction)
 {
     assert(interaction->status != INTERACTION_OPEN);

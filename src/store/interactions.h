@@ -81,6 +81,10 @@ enum err interaction_add(struct db *db, struct interaction *interaction) MUST_US
 enum err interaction_find(struct db *db, struct arena *arena, str id,
                           struct interaction *ret_interaction) MUST_USE; /* ERR_NOT_FOUND */
 
+/* The newest one about a call of a thread, whatever its status; ERR_NOT_FOUND. */
+enum err interaction_of_call(struct db *db, struct arena *arena, int64_t thread, str call_id,
+                             struct interaction *ret_interaction) MUST_USE;
+
 /* Writes status, card and everything below "once settled" of a row that is open. ERR_BUSY: it is not. */
 enum err interaction_settle(struct db *db, const struct interaction *interaction) MUST_USE;
 

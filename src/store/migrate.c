@@ -398,6 +398,14 @@ static const struct migration migrations[] = {
         "  PRIMARY KEY (id, thread)"
         ") STRICT, WITHOUT ROWID;"
         "CREATE INDEX attachment_uses_by_thread ON attachment_uses(thread);"),
+
+    /* What the client of a run offers to the model: read before each of its calls, and short. */
+    MIGRATION(6, "front_end_tools",
+        "CREATE TABLE run_offers ("
+        "  run INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,"
+        "  tools TEXT NOT NULL,"               /* JSON list; '' is "none", as context */
+        "  context TEXT NOT NULL"
+        ") STRICT;"),
     /* clang-format on */
 };
 

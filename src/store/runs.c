@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables `runs`, `run_inputs`, `queued_ids`, `legs` and `accepted`. Runs of a thread are queued
- * and started in the order of their ids. An input may have megabytes and is read once: it has a
- * table of its own, so that the row of the run, which every step reads and writes, stays short.
+ * The tables `runs`, `run_inputs`, `run_offers`, `queued_ids`, `legs` and `accepted`. Runs of a thread
+ * are queued and started in the order of their ids. An input may have megabytes and is read once: it
+ * has a table of its own, so that the row of the run, which every step reads and writes, stays short.
+ * What each model call needs of it has another one, for a long column would have to be read on the way
+ * to what stands behind it.
  *
  * A message that waits may have megabytes too, and stands in the row of its run. Who adds another
  * looks at none of them: their lengths are in the index runs_queued, their ids in `queued_ids`.
@@ -60,6 +62,21 @@ static void run_bind(struct stmt *s, const struct run *run)
     stmt_bind_str(s, 10, run->queued);
 }
 
+/* Most runs bring nothing: no row for them. */
+static struct leg_input input_kept(const struct leg_input *given)
+{
+    struct leg_input kept = *given;
+    if (str_eq(kept.input, STR("{}"))) kept.input = STR_EMPTY;
+    if (str_eq(kept.tools, STR("[]"))) kept.tools = STR_EMPTY;
+    if (str_eq(kept.context, STR("[]"))) kept.context = STR_EMPTY;
+    return kept;
+}
+
+static size_t input_bytes(const struct leg_input *kept)
+{
+    return kept->input.len + kept->tools.len + kept->context.len;
+}
+
 static enum err input_add(struct db *db, int64_t run, str input)
 {
     struct stmt *s = db_prepare(db, "INSERT INTO run_inputs (run, input) VALUES (?1, ?2)");
@@ -68,10 +85,27 @@ static enum err input_add(struct db *db, int64_t run, str input)
     return stmt_run(s);
 }
 
-/* Most runs bring nothing: no row for them. */
+static enum err offer_add(struct db *db, int64_t run, const struct leg_input *offer)
+{
+    struct stmt *s =
+        db_prepare(db, "INSERT INTO run_offers (run, tools, context) VALUES (?1, ?2, ?3)");
+    stmt_bind_i64(s, 1, run);
+    stmt_bind_str(s, 2, offer->tools);
+    stmt_bind_str(s, 3, offer->context);
+    return stmt_run(s);
+}
+
+static enum err inputs_add(struct db *db, int64_t run, const struct leg_input *kept)
+{
+    enum err e = kept->input.len ? input_add(db, run, kept->input) : OK;
+    if (!e && (kept->tools.len || kept->context.len)) e = offer_add(db, run, kept);
+    return e;
+}
+
 enum err run_add(struct db *db, struct run *run)
 {
-    str input = str_eq(run->input, STR("{}")) ? STR_EMPTY : run->input;
+    struct leg_input kept = input_kept(&(struct leg_input){run->input, run->tools, run->context});
+    size_t bytes = input_bytes(&kept);
     struct stmt *s = db_prepare(
         db, "INSERT INTO runs (status, legs, start_seq, input_tokens, output_tokens, ended, agent,"
             " model, task_id, queued, thread, run_id, created, input_bytes, queued_bytes)"
@@ -81,15 +115,43 @@ enum err run_add(struct db *db, struct run *run)
     stmt_bind_i64(s, 11, run->thread);
     stmt_bind_str(s, 12, run->run_id);
     stmt_bind_i64(s, 13, run->created);
-    stmt_bind_i64(s, 14, (int64_t)input.len);
-    stmt_bind_i64(s, 15, run->status == RUN_QUEUED ? (int64_t)(run->queued.len + input.len) : 0);
+    stmt_bind_i64(s, 14, (int64_t)bytes);
+    stmt_bind_i64(s, 15, run->status == RUN_QUEUED ? (int64_t)(run->queued.len + bytes) : 0);
     int64_t id = stmt_step(s) ? stmt_i64(s, 0) : 0;
     enum err e = stmt_run(s);
-    if (!e && input.len) e = input_add(db, id, input);
+    if (!e) e = inputs_add(db, id, &kept);
     if (e) return e;
     run->id = id;
-    run->input_bytes = input.len;
+    run->input_bytes = bytes;
     return OK;
+}
+
+static enum err inputs_forget(struct db *db, int64_t run)
+{
+    struct stmt *s = db_prepare(db, "DELETE FROM run_inputs WHERE run=?1");
+    stmt_bind_i64(s, 1, run);
+    enum err e = stmt_run(s);
+    if (e) return e;
+    s = db_prepare(db, "DELETE FROM run_offers WHERE run=?1");
+    stmt_bind_i64(s, 1, run);
+    return stmt_run(s);
+}
+
+/* It has begun: queued_bytes says nothing any more. */
+enum err run_set_input(struct db *db, struct run *run, const struct leg_input *input)
+{
+    assert(run->status != RUN_QUEUED);
+    struct leg_input kept = input_kept(input);
+    enum err e = inputs_forget(db, run->id);
+    if (!e) e = inputs_add(db, run->id, &kept);
+    if (e) return e;
+    struct stmt *s = db_prepare(db, "UPDATE runs SET input_bytes=?2 WHERE id=?1");
+    stmt_bind_i64(s, 1, run->id);
+    stmt_bind_i64(s, 2, (int64_t)input_bytes(&kept));
+    e = stmt_run(s);
+    if (!e && !db_changes(db)) e = ERR_NOT_FOUND;
+    if (!e) run->input_bytes = input_bytes(&kept);
+    return e;
 }
 
 enum err queued_id_add(struct db *db, const struct run *run, str id)
@@ -214,6 +276,34 @@ enum err run_input(struct db *db, struct arena *arena, int64_t run, str *ret_inp
     enum err e = stmt_end(s);
     if (!e) *ret_input = input;
     return e;
+}
+
+enum err run_offer(struct db *db, struct arena *arena, int64_t run, struct leg_input *ret_offer)
+{
+    struct stmt *s = db_prepare(db, "SELECT tools, context FROM run_offers WHERE run=?1");
+    stmt_bind_i64(s, 1, run);
+    struct leg_input offer = {0};
+    if (stmt_step(s)) {
+        offer.tools = arena_str(arena, stmt_str(s, 0));
+        offer.context = arena_str(arena, stmt_str(s, 1));
+    }
+    enum err e = stmt_end(s);
+    if (!e) *ret_offer = offer;
+    return e;
+}
+
+enum err leg_wire_id(struct db *db, struct arena *arena, int64_t run, uint32_t leg, str *ret_id)
+{
+    struct stmt *s = db_prepare(db, "SELECT wire_run_id FROM legs WHERE run=?1 AND n=?2");
+    stmt_bind_i64(s, 1, run);
+    stmt_bind_i64(s, 2, leg);
+    bool found = stmt_step(s);
+    str id = found ? arena_str(arena, stmt_str(s, 0)) : STR_EMPTY;
+    enum err e = stmt_end(s);
+    if (e) return e;
+    if (!found) return ERR_NOT_FOUND;
+    *ret_id = id;
+    return OK;
 }
 
 enum err run_current(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)

@@ -126,6 +126,54 @@ static bool will_be_open(struct sim *sim, const struct outcome *o, str id)
     return row && row->status == INTERACTION_OPEN;
 }
 
+static bool asked_after(struct sim *sim, const struct outcome *o, str call_id)
+{
+    for (size_t i = 0; i < o->opened_count; i++)
+        if (str_eq(o->opened[i].call_id, call_id)) return true;
+    for (size_t i = 0; i < sim->world.interaction_count; i++) {
+        const struct interaction *row = &sim->world.interactions[i];
+        if (str_eq(row->call_id, call_id) && will_be_open(sim, o, row->id)) return true;
+    }
+    return false;
+}
+
+/* It waits, and nobody was asked: the client has it. */
+static bool pending(struct sim *sim, const struct outcome *o, const struct call *call)
+{
+    return call->run == sim->world.run.id && call->state == CALL_WAITING &&
+           !asked_after(sim, o, call->call_id);
+}
+
+static const struct call *change_of(const struct outcome *o, str call_id)
+{
+    for (size_t i = 0; i < o->call_count; i++)
+        if (str_eq(o->calls[i].call.call_id, call_id)) return &o->calls[i].call;
+    return NULL;
+}
+
+/* The list names exactly the calls that the client has, in their order. */
+static size_t check_pending(struct sim *sim, const struct outcome *o, const struct json *ids)
+{
+    const struct json *next = ids ? ids->child : NULL;
+    size_t count = 0;
+    bool right = true;
+    for (size_t i = 0; i < sim->world.call_count + o->call_count; i++) {
+        const struct call *call = NULL;
+        if (i < sim->world.call_count) {
+            call = change_of(o, sim->world.calls[i].call_id);
+            if (!call) call = &sim->world.calls[i];
+        } else if (o->calls[i - sim->world.call_count].added) {
+            call = &o->calls[i - sim->world.call_count].call;
+        }
+        if (!call || !pending(sim, o, call)) continue;
+        right = right && next && str_eq(json_text(next), call->call_id);
+        next = next ? next->next : NULL;
+        count++;
+    }
+    if (!right || next) broken(sim, "a pause names other calls than the client has");
+    return count;
+}
+
 static size_t open_after(const struct sim *sim, const struct outcome *o)
 {
     size_t count = o->opened_count;
@@ -138,7 +186,8 @@ static void check_pause(struct sim *sim, const struct outcome *o, const struct j
 {
     const struct json *ids = json_get(data, STR("interactions"));
     size_t count = ids ? ids->count : 0;
-    if (!count || count != open_after(sim, o)) broken(sim, "a pause lists %zu", count);
+    size_t calls = check_pending(sim, o, json_get(data, STR("pendingToolCallIds")));
+    if (!(count + calls) || count != open_after(sim, o)) broken(sim, "a pause lists %zu", count);
     for (const struct json *id = ids ? ids->child : NULL; id; id = id->next)
         if (!will_be_open(sim, o, json_text(id))) broken(sim, "a pause lists what is not open");
     if (!sim->log.step_open) broken(sim, "a pause without an open step");
@@ -184,8 +233,8 @@ static void check_tool_call(struct sim *sim, struct reading *r, const struct jso
         broken(sim, "a call has another name");
     r->calls++;
     if (deed_of(sim, id)) broken(sim, "two calls have one id");
-    *ROWS_ADD(&sim->life, sim->deeds, sim->deed_count) =
-        (struct deed){.call_id = keep(sim, id), .run = sim->world.run.id};
+    *ROWS_ADD(&sim->life, sim->deeds, sim->deed_count) = (struct deed){
+        .call_id = keep(sim, id), .run = sim->world.run.id, .crashes = sim->coverage->crashes};
 }
 
 static void check_result(struct sim *sim, const struct json *data)
@@ -368,6 +417,7 @@ static void check_start(struct sim *sim, const struct call *call, const int *set
     }
     enum verdict verdict = verdict_of(sim, settings, (enum fake)fake, args);
     bool asked = deed->asked.tool.len;
+    if (deed->front) broken(sim, "a call starts that the client executes");
     if (deed->refused) broken(sim, "a refused call starts");
     if (verdict == VERDICT_DENY) broken(sim, "a denied call starts");
     if (!form_takes(sim->house.forms[fake], args))
@@ -406,13 +456,6 @@ static void check_calls(struct sim *sim, const struct outcome *o, const int *set
 }
 
 /* ---- 4: who is asked ---- */
-
-static const struct call *change_of(const struct outcome *o, str call_id)
-{
-    for (size_t i = 0; i < o->call_count; i++)
-        if (str_eq(o->calls[i].call.call_id, call_id)) return &o->calls[i].call;
-    return NULL;
-}
 
 static void check_uncertain(struct sim *sim, const struct call *call, const struct deed *deed)
 {
@@ -527,7 +570,7 @@ static size_t open_about(const struct sim *sim, str call_id, enum interaction_ty
     return count;
 }
 
-/* Calls of the run that wait have one interaction, and no other has. */
+/* Calls of the run that wait have one interaction, and no other has; but for those of the client. */
 static void check_call_rows(struct sim *sim, const struct input *input)
 {
     bool shown =
@@ -538,7 +581,8 @@ static void check_call_rows(struct sim *sim, const struct input *input)
         if (call->run != sim->world.run.id) continue;
         enum interaction_type type = INTERACTION_TYPE_COUNT;
         size_t open = open_about(sim, call->call_id, &type);
-        bool waits = call->state == CALL_WAITING || call->state == CALL_UNCERTAIN;
+        bool front = deed_of(sim, call->call_id)->front;
+        bool waits = (call->state == CALL_WAITING && !front) || call->state == CALL_UNCERTAIN;
         if (open != waits)
             broken(sim, "a call that is %s has %zu open interactions", call_state_name(call->state),
                    open);
@@ -557,19 +601,22 @@ static void check_state(struct sim *sim, const struct outcome *o)
 {
     const struct state *state = &o->state;
     const struct log *log = &sim->log;
-    size_t open = 0, confirms = 0;
+    size_t open = 0, confirms = 0, waits = 0;
     for (size_t i = 0; i < sim->world.interaction_count; i++) {
         const struct interaction *row = &sim->world.interactions[i];
         open += row->status == INTERACTION_OPEN;
         confirms += row->status == INTERACTION_OPEN && row->type == INTERACTION_CONFIRM;
     }
+    waits = open;
+    for (size_t i = 0; i < sim->world.call_count; i++)
+        waits += client_waited_for(sim, &sim->world.calls[i]);
     bool paused = log->place == LOG_PAUSED, cancelling = o->status == RUN_CANCELLING;
     if (confirms > CONFIRMS_OPEN_MAX) broken(sim, "%zu confirms are open", confirms);
     if (paused != (o->status == RUN_WAITING)) broken(sim, "the status and the leg differ");
-    if (paused && !open) broken(sim, "the run waits for nobody");
-    if (open && state->phase != PHASE_INTERRUPTED)
-        broken(sim, "%zu are open and the phase is %s", open, phase_name(state->phase));
-    if (!open && state->phase == PHASE_INTERRUPTED && !cancelling)
+    if (paused && !waits) broken(sim, "the run waits for nobody");
+    if (waits && state->phase != PHASE_INTERRUPTED)
+        broken(sim, "%zu are open and the phase is %s", waits, phase_name(state->phase));
+    if (!waits && state->phase == PHASE_INTERRUPTED && !cancelling)
         broken(sim, "nothing is open and the phase is interrupted");
     if (state->interaction_ids.count != open) broken(sim, "the state names others than are open");
     if ((int)state->stage != log->step || !log->step_open) broken(sim, "the stage is another");
@@ -623,11 +670,17 @@ static struct input probe(struct sim *sim, const struct view *view, struct arena
     for (size_t i = 0; i < view->open.count; i++)
         all[i] = (struct resolution){.interaction_id = view->open.rows[i].id,
                                      .decision = DECISION_CANCEL};
+    struct front_result *fronts = arena_array(arena, view->calls.count, sizeof *fronts);
+    for (size_t i = 0; i < view->calls.count; i++)
+        fronts[i] =
+            (struct front_result){.call_id = view->calls.rows[i].call_id, .text = STR("probed")};
     struct input input = {.kind = any[below(&sim->chance, view->open.count ? 4 : 5)],
                           .now = sim->now,
                           .turn = {.text = STR("words")},
                           .resolutions = all,
-                          .resolution_count = view->open.count};
+                          .resolution_count = view->open.count,
+                          .fronts = fronts,
+                          .front_count = view->calls.count};
     bool busy = graph_effect(view) != EFFECT_MODEL;
     if (input.kind == INPUT_TURN && busy) input.kind = INPUT_CANCEL;
     if (view->cancelling) input.kind = INPUT_CANCEL;
@@ -696,7 +749,26 @@ static size_t rows_of(const struct sim *sim, str id)
     return count;
 }
 
-void check_history(struct sim *sim, const struct state *state)
+/* No name is offered twice, and of the client's tools just those that may be called. */
+static void check_offered(struct sim *sim, const struct view *view, str tools)
+{
+    struct json *list = NULL;
+    size_t found = 0, expected = 0;
+    if (tools.len && json_parse(&sim->scratch, tools, &list, NULL))
+        broken(sim, "the tools that are offered are no JSON");
+    for (const struct json *tool = list ? list->child : NULL; tool; tool = tool->next) {
+        str name = json_text(json_get(tool, STR("name")));
+        found += client_offers(sim, name);
+        for (const struct json *other = tool->next; other; other = other->next)
+            if (str_eq(name, json_text(json_get(other, STR("name")))))
+                broken(sim, "%.*s is offered twice", STR_ARG(name));
+    }
+    for (size_t i = 0; list && i < view->front.count; i++)
+        expected += client_offers(sim, view->front.rows[i].name);
+    if (found != expected) broken(sim, "%zu tools of the client are offered", found);
+}
+
+void check_history(struct sim *sim, const struct view *view)
 {
     struct context context;
     arena_reset(&sim->scratch);
@@ -705,7 +777,8 @@ void check_history(struct sim *sim, const struct state *state)
         if (rows_of(sim, sim->world.calls[i].result_id) != 1)
             broken(sim, "%.*s does not stand in history once",
                    STR_ARG(sim->world.calls[i].call_id));
-    world_context(sim, &sim->scratch, state, &context);
+    world_context(sim, &sim->scratch, &view->state, &view->front, &context);
+    check_offered(sim, view, context.tools);
     size_t results = 0, calls = 0;
     for (size_t i = 0; i < context.count && !sim->broken[0]; i++) {
         results += str_eq(context.messages[i].role, STR("tool"));
@@ -728,9 +801,15 @@ void check_ended(struct sim *sim)
     for (size_t i = 0; i < world->interaction_count; i++)
         if (world->interactions[i].status == INTERACTION_OPEN)
             broken(sim, "the run ended and a question is open");
-    for (size_t i = 0; i < world->call_count; i++)
-        if (!call_state_settled(world->calls[i].state) || !world->calls[i].result_id.len)
-            broken(sim, "the run ended and a call is %s", call_state_name(world->calls[i].state));
+    for (size_t i = 0; i < world->call_count; i++) {
+        const struct call *call = &world->calls[i];
+        const struct deed *deed = deed_of(sim, call->call_id);
+        if (!call_state_settled(call->state) || !call->result_id.len)
+            broken(sim, "the run ended and a call is %s", call_state_name(call->state));
+        bool own = call->run == world->run.id && deed && deed->front;
+        sim->coverage->fronts[FRONT_DROPPED] += own && call->state == CALL_CANCELLED;
+        if (own && (deed->starts || deed->executions)) broken(sim, "we executed the client's call");
+    }
     size_t made = 0;
     for (size_t i = 0; i < sim->deed_count; i++) made += sim->deeds[i].run == world->run.id;
     bool done = world->run.status == RUN_COMPLETED;

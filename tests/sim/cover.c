@@ -80,8 +80,6 @@ static const struct unreachable {
      "a turn with calls leaves chat before it asks"},
     {AT_CHAT, INTERACTION_UNCERTAIN, UNCERTAIN_DECISIONS, ALL_POINTS,
      "a call is started behind a turn with calls, which leaves chat"},
-    {AT_DELIVER, INTERACTION_CONNECTION_LOST, LOST_DECISIONS, ALL_POINTS,
-     "in deliver the mechanical report takes the model's place"},
     {AT_CONFIRM, INTERACTION_CONNECTION_LOST, LOST_DECISIONS, ALL_POINTS,
      "the model is not called while a plan waits"},
     {ANY, INTERACTION_CONNECTION_LOST, LOST_DECISIONS & ~BIT(DECISION_CONTINUE), NEXT_POINTS,
@@ -224,6 +222,7 @@ void coverage_add(struct coverage *sum, const struct coverage *one)
     uint64_t *to = &sum->cells[0][0][0][0];
     const uint64_t *from = &one->cells[0][0][0][0];
     for (size_t i = 0; i < sizeof sum->cells / sizeof *to; i++) to[i] += from[i];
+    for (size_t i = 0; i < FRONT_FATES; i++) sum->fronts[i] += one->fronts[i];
     sum->lives += one->lives;
     sum->steps += one->steps;
     sum->stale += one->stale;
@@ -259,6 +258,22 @@ static void print_row(const struct coverage *coverage, int at, int type, int dec
     printf("\n");
 }
 
+#define FRONT_FATE_NAME(fate, name) name,
+static const char *const fates[FRONT_FATES] = {FRONT_FATE_LIST(FRONT_FATE_NAME)};
+#undef FRONT_FATE_NAME
+
+static void print_fronts(const struct coverage *coverage, unsigned hits_min, struct counts *counts)
+{
+    printf("\nfront-end calls:\n");
+    for (size_t i = 0; i < FRONT_FATES; i++) {
+        bool thin = coverage->fronts[i] < hits_min;
+        counts->reachable++;
+        counts->thin += thin;
+        printf("  %-32s %13llu%s\n", fates[i], (unsigned long long)coverage->fronts[i],
+               thin ? "!" : "");
+    }
+}
+
 /* True if every cell that can be met was met often enough, and no other. */
 bool coverage_print(const struct coverage *coverage, unsigned hits_min)
 {
@@ -270,6 +285,7 @@ bool coverage_print(const struct coverage *coverage, unsigned hits_min)
         for (int type = 0; type < INTERACTION_TYPE_COUNT; type++)
             for (int decided = 0; decided < DECIDED_COUNT; decided++)
                 print_row(coverage, at, type, decided, hits_min, &counts);
+    print_fronts(coverage, hits_min, &counts);
     printf("\ncannot be met:\n");
     for (size_t i = 0; i < COUNT(unreachable); i++) {
         const struct unreachable *row = &unreachable[i];

@@ -7,7 +7,7 @@
  *     chat      the model is away at once
  *     plan      the turn asks something before it submits its plan, or the plan is turned down
  *     confirm   the turn submits its plan first
- *     deliver   the turn uses up the last round
+ *     deliver   the turn uses up the last round; a connection that is lost is the reader's
  *     execute   there is no plan
  */
 #include "sim.h"
@@ -51,6 +51,10 @@ void drill_init(struct sim *sim)
     agent->tokens_max = 0;
     agent->active_ms_max = 0;
     agent->max_rounds = cell->at == AT_DELIVER ? 1 + below(chance, 2) : 6;
+    if (lost && cell->at == AT_DELIVER) { /* a model that is away is not waited for there */
+        sim->mood.away = 0;
+        agent->on_disconnect = DISCONNECT_PAUSE;
+    }
 }
 
 static bool aimed_at(struct sim *sim, const struct interaction *row)
@@ -179,6 +183,13 @@ bool drill_restyle(struct sim *sim)
         return true;
     }
     return true;
+}
+
+bool drill_alone(struct sim *sim, const struct state *state)
+{
+    const struct drill *drill = &sim->drill;
+    bool aimed = drill->on && sim->house.agent.on_disconnect == DISCONNECT_PAUSE;
+    return aimed && !sim->calm && !drill->met && graph_node(state) == NODE_DELIVER;
 }
 
 bool drill_spares(const struct sim *sim, const struct state *state)

@@ -162,6 +162,7 @@ static void event(struct sim *sim)
         return;
     }
     if (!sim->calm) people_meddle(sim);
+    client_reads(sim);
     if (!sim->process.alive || (one_in(chance, 2) && clock_event(sim))) return;
     unsigned first = below(chance, 3);
     bool acted = false;
@@ -193,7 +194,7 @@ static void live_run(struct sim *sim)
     sim->process.state = SHELL_GONE;
     sim->process.flight_count = 0;
     sim->process.letting_go = false;
-    sim->process.again = false;
+    sim->process.again = sim->process.alone = false;
 }
 
 static void sim_init(struct sim *sim, const struct scenario *scenario, struct coverage *coverage,
@@ -209,6 +210,7 @@ static void sim_init(struct sim *sim, const struct scenario *scenario, struct co
     pick_mood(sim);
     house_init(sim);
     if (one_in(&sim->chance, 2)) drill_init(sim);
+    client_init(sim);
     shell_init(sim);
 }
 

@@ -159,6 +159,27 @@ static void show_cards(struct sim *sim, uint32_t turn)
     }
 }
 
+/* If the client has tools, some turns call them, or one that it does not have. */
+static void call_fronts(struct sim *sim, uint32_t turn)
+{
+    enum { STREAM = 4 * 1000 * 1000 }; /* of chance, as above */
+    struct chance chance = chance_from(sim->scenario.seed, sim->run_number, STREAM + turn);
+    struct speech *speech = &sim->process.speech;
+    if (!sim->client.brings || sim->calm || !one_in(&chance, 2)) return;
+    if (!speech->call_count) add_call(sim, &chance);
+    for (unsigned n = 1 + below(&chance, 3); n; n--) {
+        size_t at = below(&chance, (unsigned)speech->call_count);
+        bool wrong = one_in(&chance, 10);
+        str name = client_tool(&chance);
+        const char *args = fake_of(name) < 0 ? "{\"any\":[{}]}" : "{\"n\":1}";
+        if (wrong) args = no_json[below(&chance, COUNT(no_json))];
+        speech->kinds[at] = wrong ? KIND_NO_JSON : KIND_FRONT;
+        speech->bad[at] = wrong;
+        speech->calls[at].name = name;
+        speech->calls[at].args = str_c(args);
+    }
+}
+
 /* An attempt begins: this is what it will say, piece by piece. */
 void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct state *state)
 {
@@ -179,6 +200,7 @@ void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct st
         speech->pieces[i] = str_c(words[below(&chance, COUNT(words))]);
     if (only_words(sim, &chance, node)) {
         show_cards(sim, turn);
+        call_fronts(sim, turn);
         return;
     }
     unsigned count = 1 + sim->drill.on + below(&chance, sim->mood.parallel);
@@ -188,6 +210,7 @@ void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct st
     else
         lead_with_plan(sim, &chance, state);
     show_cards(sim, turn);
+    call_fronts(sim, turn);
 }
 
 /* Its words come before its calls. */

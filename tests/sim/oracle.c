@@ -13,9 +13,11 @@ struct fate_of_call {
     enum call_state state;
     const char *error; /* NULL: none */
     bool wrong;        /* the model has to correct it */
+    bool front;        /* the client executes it */
 };
 
 static const struct fate_of_call waiting = {.state = CALL_WAITING};
+static const struct fate_of_call with_client = {.state = CALL_WAITING, .front = true};
 
 static struct fate_of_call failed(const char *error)
 {
@@ -65,7 +67,9 @@ static struct fate_of_call sort_tool(struct sorting *s, int fake, str args_text)
     bool pressed = sim->press_tool.len; /* a person wants it: no plan comes first */
     const struct json *args = parse(sim, args_text);
     enum form form = sim->house.forms[fake];
-    if (form == FORM_GONE) return failed("tool_unavailable");
+    if (form == FORM_GONE)
+        return client_offers(sim, str_c(fake_name((enum fake)fake))) ? with_client
+                                                                     : failed("tool_unavailable");
     if (!form_takes(form, args)) {
         struct fate_of_call wrong = failed("invalid_arguments");
         wrong.wrong = true;
@@ -95,8 +99,12 @@ static struct fate_of_call sort_one(struct sorting *s, size_t at)
     if (kind == KIND_ASK && !agent->ask_user) return failed("not_offered");
     if (kind == KIND_PLAN && (agent->plan == PLAN_NEVER || s->view->state.plan.count))
         return failed("not_offered");
-    if (kind == KIND_TOOL || kind == KIND_BAD)
-        return sort_tool(s, fake_of(speech->calls[at].name), speech->calls[at].args);
+    int fake = fake_of(speech->calls[at].name);
+    if (kind == KIND_TOOL || kind == KIND_BAD || (kind == KIND_FRONT && fake >= 0))
+        return sort_tool(s, fake, speech->calls[at].args);
+    if (kind == KIND_FRONT)
+        return client_offers(sim, speech->calls[at].name) ? with_client
+                                                          : failed("tool_unavailable");
     if (speech->bad[at]) return wrong;
     if (kind == KIND_ASK) return waiting;
     if (s->plan) return failed("not_offered"); /* the second of one turn */
@@ -117,6 +125,8 @@ static void press_turn(struct sim *sim, const struct view *view, const struct ou
         return;
     }
     compare(sim, "a press", &o->calls[0].call, &fate);
+    struct deed *deed = deed_of(sim, o->calls[0].call.call_id);
+    if (deed) deed->front = fate.front;
     if (!str_eq(o->calls[0].call.tool, sim->press_tool)) broken(sim, "a button calls another tool");
     bool over = fate.state == CALL_FAILED;
     if (over != (o->status == RUN_COMPLETED)) broken(sim, "a press that failed goes on");
@@ -171,10 +181,13 @@ void oracle_turn(struct sim *sim, const struct view *view, const struct input *i
     sim->log.wrong = wrong ? sim->log.wrong + 1 : 0;
     bool abort = sim->log.wrong > CORRECTIONS_MAX;
     static const struct fate_of_call dropped = {.state = CALL_CANCELLED, .error = "cancelled"};
-    for (size_t i = 0; i < count; i++)
-        if (!oracle_is_card(sim, view, i))
-            compare(sim, "a turn", changed(o, input->turn.calls[i].call_id),
-                    abort ? &dropped : &fates[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (oracle_is_card(sim, view, i)) continue;
+        str id = input->turn.calls[i].call_id;
+        compare(sim, "a turn", changed(o, id), abort ? &dropped : &fates[i]);
+        struct deed *deed = deed_of(sim, id);
+        if (deed) deed->front = fates[i].front && !abort;
+    }
     if (o->call_count != count - cards) broken(sim, "%zu calls are rows", o->call_count);
     if (abort != (o->status == RUN_FAILED)) broken(sim, "%u turns to correct", sim->log.wrong);
     if (!abort && o->state.consecutive_corrections != sim->log.wrong)
@@ -361,6 +374,75 @@ static void hear_words(struct sim *sim, const struct outcome *o, const struct re
     if (r->text.len) sim->press_tool = sim->press_args = STR_EMPTY;
 }
 
+/* ---- a result of the client's ---- */
+
+static void count_front(struct sim *sim, const struct view *view, const struct outcome *o,
+                        const struct front_result *given, const struct deed *deed)
+{
+    uint64_t *fronts = sim->coverage->fronts;
+    bool declined = str_eq(given->text, STR("not answered"));
+    fronts[declined ? FRONT_DECLINED : given->failed ? FRONT_FAILED : FRONT_DONE]++;
+    fronts[FRONT_JOINED] += view->leg_open;
+    fronts[FRONT_LEFT] += o->status == RUN_WAITING;
+    fronts[FRONT_RESTARTED] += deed->crashes != sim->coverage->crashes;
+}
+
+/* What the model is told has the text in it, or says that there was none. */
+static void check_told(struct sim *sim, const struct call *call, const struct front_result *given)
+{
+    bool same = str_eq(call->model_text, given->text);
+    bool within = given->text.len && str_find(call->model_text, given->text) > 0;
+    if (given->failed ? !within && given->text.len : !same && given->text.len)
+        broken(sim, "the model is told something else than the client said");
+    if (!call->model_text.len) broken(sim, "the model is told nothing");
+}
+
+static bool named_before(const struct input *input, size_t at, str message_id)
+{
+    for (size_t i = 0; i < at; i++)
+        if (str_eq(input->fronts[i].message_id, message_id)) return true;
+    return false;
+}
+
+static bool given_before(const struct input *input, size_t at, str call_id)
+{
+    for (size_t i = 0; i < at; i++)
+        if (str_eq(input->fronts[i].call_id, call_id)) return true;
+    return false;
+}
+
+/* How many of them were waited for; the others leave no trace. */
+static size_t settled_fronts(struct sim *sim, const struct view *view, const struct input *input,
+                             const struct outcome *o)
+{
+    size_t settled = 0;
+    for (size_t i = 0; i < input->front_count; i++) {
+        const struct front_result *given = &input->fronts[i];
+        const struct call *before = world_call(sim, given->call_id);
+        const struct call *call = changed(o, given->call_id);
+        bool waited =
+            before && client_waited_for(sim, before) && !given_before(input, i, given->call_id);
+        if (!waited) {
+            sim->coverage->fronts[FRONT_FORGED]++;
+            if (call && str_eq(call->model_text, given->text) && str_eq(given->text, STR("forged")))
+                broken(sim, "a forged result was taken");
+            continue;
+        }
+        settled++;
+        struct fate_of_call fate = {.state = given->failed ? CALL_FAILED : CALL_DONE};
+        if (given->failed) fate.error = given->text.len ? given->text.p : "failed";
+        compare(sim, "a result", call, &fate);
+        if (!call) continue;
+        check_told(sim, call, given);
+        bool own = given->message_id.len && !named_before(input, i, given->message_id);
+        if (own && !str_eq(call->result_id, given->message_id))
+            broken(sim, "a result does not have the id of the client's message");
+        if (!call->result_id.len) broken(sim, "a result of the client's is not shown");
+        count_front(sim, view, o, given, deed_of(sim, given->call_id));
+    }
+    return settled;
+}
+
 void oracle_resolve(struct sim *sim, const struct view *view, const struct input *input,
                     const struct outcome *o)
 {
@@ -376,6 +458,9 @@ void oracle_resolve(struct sim *sim, const struct view *view, const struct input
         granted +=
             r->decision == DECISION_APPROVE && r->always && call && call->state == CALL_APPROVED;
     }
+    size_t results = settled_fronts(sim, view, input, o);
+    if (!settled && !results && (o->fact_count || o->call_count))
+        broken(sim, "an answer to nothing did something");
     if (granted != o->grant_count) broken(sim, "%zu grants were made", o->grant_count);
     if (settled != o->settled_count)
         broken(sim, "%zu are settled, %zu were answered", o->settled_count, settled);

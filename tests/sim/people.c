@@ -217,12 +217,15 @@ bool people_event(struct sim *sim)
     struct chance *chance = &sim->chance;
     const struct interaction *open[AT_ONCE_MAX * 4];
     struct resolution said[AT_ONCE_MAX];
-    size_t open_count = 0, said_count = 0;
+    struct front_result done[AT_ONCE_MAX];
+    size_t open_count = 0, said_count = 0, done_count = 0;
     if (!world_open(sim)) return false;
     for (size_t i = 0; i < sim->world.interaction_count && open_count < COUNT(open); i++)
         if (sim->world.interactions[i].status == INTERACTION_OPEN)
             open[open_count++] = &sim->world.interactions[i];
-    if (!open_count) return false;
+    if (sim->world.run.status != RUN_CANCELLING)
+        done_count = client_results(sim, done, COUNT(done));
+    if (!open_count && !done_count) return false;
     if (drill_stops(sim)) {
         people_stop(sim);
         return true;
@@ -238,10 +241,19 @@ bool people_event(struct sim *sim)
     if (one_in(chance, 10) && said_count && said_count < AT_ONCE_MAX)
         said[said_count++] =
             (struct resolution){.interaction_id = STR("int_settled"), .decision = DECISION_APPROVE};
-    if (!said_count) return true;
-    trace(sim, "%zu answers", said_count);
-    step_here(sim, (struct input){
-                       .kind = INPUT_RESOLVE, .resolutions = said, .resolution_count = said_count});
+    if (done_count && said_count && one_in(chance, 2)) said_count = 0; /* apart from each other */
+    if (!said_count && !done_count) return true;
+    trace(sim, "%zu answers, %zu results", said_count, done_count);
+    struct offer offer = client_request(sim); /* of this request, from now on */
+    bool other = done_count && one_in(&sim->client.chance, 4);
+    bool stepped = step_here(sim, (struct input){.kind = INPUT_RESOLVE,
+                                                 .resolutions = said,
+                                                 .resolution_count = said_count,
+                                                 .fronts = done,
+                                                 .front_count = done_count});
+    if (!stepped || !other) return true;
+    sim->world.tools = offer.tools;
+    sim->world.offers = offer.offers;
     return true;
 }
 

@@ -205,7 +205,7 @@ void shell_die(struct sim *sim)
         if (!process->flights[i].over && !process->flights[i].resting && one_in(&sim->chance, 2))
             execute(sim, &process->flights[i]);
     process->flight_count = 0;
-    process->letting_go = false;
+    process->letting_go = process->alone = false;
     process->speech = (struct speech){0};
     process->alive = false;
     process->again = false;
@@ -277,7 +277,11 @@ static void call_model(struct sim *sim)
     }
     if (state->turns != sim->log.turns)
         broken(sim, "turn %u is asked for, and %u are facts", state->turns + 1, sim->log.turns);
-    check_history(sim, state);
+    if (process->alone || drill_alone(sim, state)) {
+        step(sim, (struct input){.kind = INPUT_ALONE});
+        return;
+    }
+    check_history(sim, &process->view);
     process->speech = (struct speech){0};
     process->state = SHELL_SPEAKING;
 }
@@ -313,7 +317,7 @@ static bool look_for_lost(struct sim *sim)
     return false;
 }
 
-/* A run that is not done has something to do, or a call under way, or waits for a person. */
+/* A run that is not done has something to do, or a call under way, or waits for somebody. */
 static void nothing_to_do(struct sim *sim)
 {
     struct process *process = &sim->process;
@@ -413,10 +417,12 @@ static void load(struct sim *sim)
         return;
     }
     if (!world_load(sim, &process->loaded, &process->view, &process->version)) return;
-    if (sim->world.run.status == RUN_WAITING && !process->flight_count)
+    if (sim->world.run.status == RUN_WAITING && !process->flight_count) {
         process->state = SHELL_GONE;
-    else
+        process->alone = false;
+    } else {
         go_on(sim);
+    }
 }
 
 static void committed(struct sim *sim)
@@ -431,7 +437,7 @@ static void committed(struct sim *sim)
     if (o->ended || (o->status == RUN_WAITING && !process->again)) {
         process->state = SHELL_GONE;
         process->flight_count = 0;
-        process->again = false;
+        process->again = process->alone = false;
     } else {
         process->state = SHELL_LOADING;
         process->again = false;

@@ -9,6 +9,7 @@
  *     model.c   what the model says
  *     tools.c   the installation: tools, policy; and what tools did outside
  *     people.c  answers, cancels, expiries, tampering
+ *     client.c  front-end tools, their results, and who reads along
  *     drill.c   lives that aim at one cell of the coverage table
  *     check.c   facts, rows and states that must hold at every commit
  *     oracle.c  what a step should come to, said a second time in other words
@@ -96,6 +97,8 @@ struct world {
     struct grant *grants;
     size_t grant_count;
     struct run run;
+    str tools;       /* that the client of the run offers, as its row has them */
+    unsigned offers; /* the same, bits of enum front */
     str snapshot;    /* empty: none */
     bool damaged;    /* its bytes are not what was written */
     int64_t version; /* of it */
@@ -112,8 +115,10 @@ struct deed {
     bool approved, refused; /* people's last word */
     bool doubt;             /* a crash or a loss between started and done */
     bool flown_lost;        /* the doubt is the tool's, not a crash's */
+    bool front;             /* the client executes it */
     str start_args;         /* what its last start sent */
     unsigned starts, flights, executions, retries, results;
+    uint64_t crashes; /* of all lives so far, when it was proposed */
 };
 
 /* What the facts say so far. */
@@ -132,7 +137,16 @@ struct log {
 /* ---- what dies ---- */
 
 /* What the model meant with a call. */
-enum call_kind { KIND_ASK, KIND_PLAN, KIND_TOOL, KIND_BAD, KIND_NO_JSON, KIND_NO_TOOL, KIND_CARD };
+enum call_kind {
+    KIND_ASK,
+    KIND_PLAN,
+    KIND_TOOL,
+    KIND_BAD,
+    KIND_NO_JSON,
+    KIND_NO_TOOL,
+    KIND_CARD,
+    KIND_FRONT
+};
 
 enum { TURN_CALLS_MAX = 9, PIECES_MAX = 5, FLIGHTS_MAX = TURN_CALLS_MAX };
 
@@ -175,6 +189,22 @@ struct process {
     struct flight flights[FLIGHTS_MAX];
     size_t flight_count;
     bool letting_go; /* the run is being cancelled: nothing is tried again */
+    bool alone;      /* those who read along have gone */
+};
+
+/* ---- the client ---- */
+
+enum front { FRONT_PAINT, FRONT_LOCATE, FRONT_LOOK, FRONT_SIGN, FRONT_COUNT };
+
+struct client {
+    struct chance chance;
+    bool brings;       /* tools of its own */
+    unsigned messages; /* ids given so far */
+};
+
+struct offer {
+    str tools;
+    unsigned offers;
 };
 
 /* ---- coverage ---- */
@@ -195,8 +225,23 @@ enum where { AT_CHAT, AT_PLAN, AT_EXECUTE, AT_DELIVER, AT_CONFIRM, AT_COUNT };
 enum point { POINTS(POINT_ENUM) POINT_COUNT };
 #undef POINT_ENUM
 
+/* What becomes of a front-end call. */
+#define FRONT_FATE_LIST(X)                         \
+    X(FRONT_DONE, "done")                          \
+    X(FRONT_FAILED, "failed")                      \
+    X(FRONT_DECLINED, "not answered")              \
+    X(FRONT_JOINED, "done while the leg was open") \
+    X(FRONT_LEFT, "one of several, the run waits") \
+    X(FRONT_RESTARTED, "done after a restart")     \
+    X(FRONT_DROPPED, "ended with its run")         \
+    X(FRONT_FORGED, "a result that nobody waited for")
+#define FRONT_FATE_ENUM(fate, name) fate,
+enum front_fate { FRONT_FATE_LIST(FRONT_FATE_ENUM) FRONT_FATES };
+#undef FRONT_FATE_ENUM
+
 struct coverage {
     uint64_t cells[AT_COUNT][INTERACTION_TYPE_COUNT][DECIDED_COUNT][POINT_COUNT];
+    uint64_t fronts[FRONT_FATES];
     uint64_t lives, steps, stale, crashes, failed;
 };
 
@@ -246,6 +291,7 @@ struct sim {
     struct arena scratch;       /* ends with the commit */
     struct mood mood;
     struct drill drill;
+    struct client client;
     struct house house;
     struct world world;
     struct process process;
@@ -271,7 +317,7 @@ enum fate world_commit(struct sim *sim, const struct view *view, int64_t version
 void world_fail(struct sim *sim); /* the snapshot is damaged: the run ends as its rows allow */
 enum fate world_change(struct sim *sim, void (*change)(struct sim *sim, void *arg), void *arg);
 void world_context(struct sim *sim, struct arena *arena, const struct state *state,
-                   struct context *ret_context);
+                   const struct front_tools *front, struct context *ret_context);
 struct call *world_call(struct sim *sim, str call_id);
 struct interaction *world_interaction(struct sim *sim, str id);
 bool world_open(const struct sim *sim);                      /* a run that has not ended */
@@ -312,6 +358,16 @@ void people_stop(struct sim *sim);
 void people_meddle(struct sim *sim);
 bool clock_event(struct sim *sim); /* something expires; false: nothing is due */
 
+/* client.c */
+void client_init(struct sim *sim);
+struct offer client_request(struct sim *sim);        /* what a request brings */
+bool client_offers(const struct sim *sim, str name); /* now, to the model */
+str client_tool(struct chance *chance);              /* a name the model may call */
+void client_load(struct sim *sim, struct arena *arena, struct view *view);
+bool client_waited_for(struct sim *sim, const struct call *call);
+size_t client_results(struct sim *sim, struct front_result *out, size_t room);
+void client_reads(struct sim *sim); /* somebody leaves, or comes */
+
 /* drill.c */
 void drill_init(struct sim *sim); /* over the mood and the installation */
 int drill_decision(struct sim *sim, const struct interaction *row); /* -1: whatever they like */
@@ -320,13 +376,14 @@ bool drill_stops(struct sim *sim); /* the run is to be cancelled now */
 void drill_calls(struct sim *sim, struct chance *chance, const struct state *state);
 bool drill_restyle(struct sim *sim);
 bool drill_spares(const struct sim *sim, const struct state *state); /* this turn is not to fail */
+bool drill_alone(struct sim *sim, const struct state *state);        /* nobody reads along now */
 
 /* check.c, oracle.c */
 void check_outcome(struct sim *sim, const struct view *view, const struct input *input,
                    const struct outcome *o, const int *settings); /* before it is stored */
 void check_stored(struct sim *sim, const struct input *input, const struct outcome *o);
 void check_same(struct sim *sim, const struct outcome *o);
-void check_history(struct sim *sim, const struct state *state);
+void check_history(struct sim *sim, const struct view *view);
 void check_ended(struct sim *sim);
 /* Is this call of a turn a card that can be shown? Then it is no call; the first one is shown. */
 bool oracle_is_card(const struct sim *sim, const struct view *view, size_t at);

@@ -87,6 +87,7 @@ bool world_load(struct sim *sim, struct arena *arena, struct view *ret_view, int
         return false;
     }
     load_rows(sim, arena, &view);
+    client_load(sim, arena, &view);
     bool agree = view.state.interaction_ids.count == view.open.count;
     for (size_t i = 0; i < view.open.count; i++)
         agree = agree && named(&view.state.interaction_ids, view.open.rows[i].id);
@@ -97,7 +98,7 @@ bool world_load(struct sim *sim, struct arena *arena, struct view *ret_view, int
 }
 
 void world_context(struct sim *sim, struct arena *arena, const struct state *state,
-                   struct context *ret_context)
+                   const struct front_tools *front, struct context *ret_context)
 {
     struct message_list messages = {sim->world.messages, sim->world.message_count, false};
     struct call_list seen = {0};
@@ -112,6 +113,8 @@ void world_context(struct sim *sim, struct arena *arena, const struct state *sta
                                           .node = graph_node(state),
                                           .messages = &messages,
                                           .seen = &seen,
+                                          .server = &sim->house.tools,
+                                          .front = front,
                                           .now = sim->now},
                  ret_context);
 }
@@ -275,10 +278,10 @@ static bool planned(struct sim *sim, enum side side)
 }
 
 static const char *const kinds[] = {
-    [INPUT_TURN] = "turn",       [INPUT_DOWN] = "down",   [INPUT_CANCEL] = "cancel",
-    [INPUT_RESOLVE] = "resolve", [INPUT_START] = "start", [INPUT_RESULT] = "result",
-    [INPUT_LOST] = "lost",       [INPUT_SHOW] = "show",   [INPUT_OVERDUE] = "overdue",
-    [INPUT_DAMAGED] = "damaged",
+    [INPUT_TURN] = "turn",       [INPUT_DOWN] = "down",       [INPUT_CANCEL] = "cancel",
+    [INPUT_RESOLVE] = "resolve", [INPUT_START] = "start",     [INPUT_RESULT] = "result",
+    [INPUT_LOST] = "lost",       [INPUT_SHOW] = "show",       [INPUT_OVERDUE] = "overdue",
+    [INPUT_ALONE] = "alone",     [INPUT_DAMAGED] = "damaged",
 };
 
 enum fate world_commit(struct sim *sim, const struct view *view, int64_t version,
@@ -420,6 +423,9 @@ enum fate world_begin(struct sim *sim)
                                   .run_id = arena_printf(&sim->life, "r%u", sim->run_number),
                                   .agent = STR("assistant"),
                                   .model = STR("fake")};
+    struct offer offer = client_request(sim);
+    sim->world.tools = offer.tools;
+    sim->world.offers = offer.offers;
     pick_press(sim);
     begin_outcome(sim, &o);
     sim->commits++;

@@ -131,13 +131,50 @@ static void following_again(void **state)
     bus_free(NULL);
 }
 
+/* Thread 0: facts of every thread, behind the thread's own followers; no previews. */
+static void following_every_thread(void **state)
+{
+    (void)state;
+    struct bus *bus = bus_local_new();
+    struct listener every[LISTENERS], one[LISTENERS];
+    static const struct bus_ops facts_alone = {.on_facts = on_facts};
+    assert_false(bus_followed(bus, 0));
+    listen_all(bus, every, 0);
+    listen_all(bus, one, 7);
+    for (size_t i = 0; i < LISTENERS; i++) every[i].follower.ops = &facts_alone;
+    assert_true(bus_followed(bus, 0));
+    assert_false(bus_followed(bus, 8)); /* nobody looks at its previews */
+    bus_facts(bus, 7, two, COUNT(two));
+    bus_facts(bus, 8, two, COUNT(two));
+    bus_preview(bus, 7, &hi);
+    bus_preview(bus, 8, &hi);
+    for (size_t i = 0; i < LISTENERS; i++) {
+        assert_int_equal(every[i].facts, 4);
+        assert_int_equal(one[i].facts, 2);
+        assert_int_equal(one[i].previews, 1);
+    }
+    every[1].leaves = every[3].leaves = true;
+    bus_facts(bus, 9, two, COUNT(two));
+    bus_facts(bus, 9, two, COUNT(two));
+    for (size_t i = 0; i < LISTENERS; i++) {
+        assert_int_equal(every[i].facts, every[i].leaves ? 6 : 8);
+        bus_unfollow(bus, &every[i].follower);
+        bus_unfollow(bus, &one[i].follower);
+    }
+    assert_false(bus_followed(bus, 0));
+    bus_follow(bus, 0, &every[0].follower); /* again */
+    bus_facts(bus, 1, two, COUNT(two));
+    assert_int_equal(every[0].facts, 10);
+    bus_unfollow(bus, &every[0].follower);
+    bus_free(bus);
+}
+
 int test_bus_local(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_followers_hear),
-        cmocka_unit_test(leaving_inside_a_call),
-        cmocka_unit_test(leaving_in_any_order),
-        cmocka_unit_test(following_again),
+        cmocka_unit_test(only_followers_hear),    cmocka_unit_test(leaving_inside_a_call),
+        cmocka_unit_test(leaving_in_any_order),   cmocka_unit_test(following_again),
+        cmocka_unit_test(following_every_thread),
     };
     return cmocka_run_group_tests_name("store/bus_local", tests, NULL, NULL);
 }

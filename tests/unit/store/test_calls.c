@@ -434,6 +434,47 @@ static void unknown_state_is_damage(void **state)
     }
 }
 
+/* The newest runs of the thread, and no other thread. */
+static void late(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "ann", "t", "x", 1);
+    int64_t other = thread_made(t->db, "ann", "u", "x", 1);
+    struct call_list list = {.count = 42};
+    assert_int_equal(calls_late(t->db, &t->arena, thread, &list), OK);
+    assert_int_equal(list.count, 0);
+    for (int i = 0; i <= CALLS_LATE_RUNS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "r%d", i);
+        int64_t run = run_made(t->db, thread, name, RUN_COMPLETED);
+        snprintf(name, sizeof name, "a%d", i);
+        call_made(t->db, run, 1, 0, name, CALL_DONE);
+        snprintf(name, sizeof name, "b%d", i);
+        call_made(t->db, run, 1, 1, name, CALL_WAITING);
+    }
+    call_made(t->db, run_made(t->db, other, "r", RUN_RUNNING), 1, 0, "elsewhere", CALL_DONE);
+    assert_int_equal(calls_late(t->db, &t->arena, thread, &list), OK);
+    assert_int_equal(list.count, 2 * CALLS_LATE_RUNS);
+    assert_str(list.rows[0].call_id, STR("b16"));
+    assert_int_equal(list.rows[0].state, CALL_WAITING);
+    assert_str(list.rows[1].call_id, STR("a16"));
+    assert_int_equal(list.rows[1].state, CALL_DONE);
+    assert_str(list.rows[list.count - 1].call_id, STR("a1"));
+    assert_int_equal(db_script(t->db, "UPDATE tool_calls SET state=99"), OK);
+    assert_int_equal(calls_late(t->db, &t->arena, thread, &list), ERR_DAMAGED);
+}
+
+static void late_is_bounded(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "ann", "t", "x", 1);
+    int64_t run = run_made(t->db, thread, "r", RUN_RUNNING);
+    struct call_list list;
+    for (uint32_t i = 0; i <= CALLS_LATE_MAX; i++) call_made(t->db, run, 1, i, "c", CALL_DONE);
+    assert_int_equal(calls_late(t->db, &t->arena, thread, &list), OK);
+    assert_int_equal(list.count, CALLS_LATE_MAX);
+}
+
 int test_calls(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +483,8 @@ int test_calls(void)
         WITH_DB(rounds),
         WITH_DB(seen),
         WITH_DB(seen_is_bounded),
+        WITH_DB(late),
+        WITH_DB(late_is_bounded),
         WITH_DB(results),
         WITH_DB(under_way),
         WITH_DB(deletion),

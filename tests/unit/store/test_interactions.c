@@ -220,6 +220,37 @@ static void superseding(void **state)
                      ERR_BUSY);
 }
 
+/* A call that was asked about twice: the newest, whatever became of it; never that of another
+ * thread. */
+static void found_by_its_call(void **state)
+{
+    struct db_fixture *t = *state;
+    static const struct {
+        const char *id, *call_id;
+        enum interaction_status status;
+    } rows[] = {
+        {"int_a", "call_1", INTERACTION_SUPERSEDED},
+        {"int_b", "call_2", INTERACTION_OPEN},
+        {"int_c", "call_1", INTERACTION_RESOLVED},
+    };
+    struct interaction interaction = full(t->db), found = {0};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        interaction.id = str_c(rows[i].id);
+        interaction.call_id = str_c(rows[i].call_id);
+        interaction.status = rows[i].status;
+        assert_int_equal(interaction_add(t->db, &interaction), OK);
+    }
+    int64_t thread = interaction.thread;
+    assert_int_equal(interaction_of_call(t->db, &t->arena, thread, STR("call_1"), &found), OK);
+    assert_str(found.id, STR("int_c"));
+    assert_int_equal(interaction_of_call(t->db, &t->arena, thread, STR("call_2"), &found), OK);
+    assert_str(found.id, STR("int_b"));
+    assert_int_equal(interaction_of_call(t->db, &t->arena, thread, STR("call_3"), &found),
+                     ERR_NOT_FOUND);
+    assert_int_equal(interaction_of_call(t->db, &t->arena, thread + 1, STR("call_1"), &found),
+                     ERR_NOT_FOUND);
+}
+
 static void unknown_numbers_are_damage(void **state)
 {
     struct db_fixture *t = *state;
@@ -616,6 +647,7 @@ int test_interactions(void)
         WITH_DB(settled_once),
         WITH_DB(settling_leaves_the_question),
         WITH_DB(superseding),
+        WITH_DB(found_by_its_call),
         WITH_DB(unknown_numbers_are_damage),
         WITH_DB(of_run_and_thread),
         WITH_DB(pages),

@@ -131,6 +131,69 @@ static void inputs(void **state)
     assert_int_equal(count, 0);
 }
 
+#define TOOLS   "[{\"name\":\"paint\",\"description\":\"\"}]"
+#define CONTEXT "[{\"description\":\"页\",\"value\":\"1\"}]"
+
+/* What the model needs of an input stands apart from it; "none" leaves no row. */
+static void offers(void **state)
+{
+    struct db_fixture *t = *state;
+    static const struct {
+        struct leg_input given, kept;
+        size_t bytes;
+        int64_t rows;
+    } rows[] = {
+        {{STR(""), STR(""), STR("")}, {STR(""), STR(""), STR("")}, 0, 0},
+        {{STR("{}"), STR("[]"), STR("[]")}, {STR(""), STR(""), STR("")}, 0, 0},
+        {{STR("{\"a\":1}"), STR(TOOLS), STR("[]")},
+         {STR(""), STR(TOOLS), STR("")},
+         7 + sizeof TOOLS - 1,
+         1},
+        {{STR(""), STR(""), STR(CONTEXT)}, {STR(""), STR(""), STR(CONTEXT)}, sizeof CONTEXT - 1, 1},
+        {{STR("{\"a\":2}"), STR(TOOLS), STR(CONTEXT)},
+         {STR(""), STR(TOOLS), STR(CONTEXT)},
+         7 + sizeof TOOLS + sizeof CONTEXT - 2,
+         1},
+        {{STR("{\"a\":3}"), STR(""), STR("")}, {STR(""), STR(""), STR("")}, 7, 0},
+    };
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1), count = -1;
+    struct run changed = {.thread = thread, .run_id = STR("again"), .status = RUN_RUNNING};
+    assert_int_equal(run_add(t->db, &changed), OK);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char name[] = {(char)('a' + i), 0};
+        const struct leg_input *given = &rows[i].given;
+        struct run run = {.thread = thread,
+                          .run_id = str_c(name),
+                          .status = RUN_RUNNING,
+                          .input = given->input,
+                          .tools = given->tools,
+                          .context = given->context};
+        assert_int_equal(run_add(t->db, &run), OK);
+        assert_int_equal(run_set_input(t->db, &changed, given), OK);
+        struct run *both[] = {&run, &changed}; /* brought first, or later */
+        for (size_t j = 0; j < COUNT(both); j++) {
+            struct leg_input offer = {.input = STR("untouched")};
+            struct run read;
+            str input;
+            assert_int_equal(both[j]->input_bytes, rows[i].bytes);
+            assert_int_equal(run_find(t->db, &t->arena, thread, both[j]->run_id, &read), OK);
+            assert_int_equal(read.input_bytes, rows[i].bytes);
+            assert_int_equal(run_offer(t->db, &t->arena, both[j]->id, &offer), OK);
+            assert_str(offer.input, STR_EMPTY);
+            assert_str(offer.tools, rows[i].kept.tools);
+            assert_str(offer.context, rows[i].kept.context);
+            assert_int_equal(run_input(t->db, &t->arena, both[j]->id, &input), OK);
+            assert_str(input, given->input.len ? given->input : STR("{}"));
+        }
+        struct stmt *s = db_prepare(t->db, "SELECT count(*) FROM run_offers WHERE run=?1");
+        stmt_bind_i64(s, 1, changed.id);
+        assert_int_equal(db_number(s, &count), OK);
+        assert_int_equal(count, rows[i].rows);
+    }
+    changed.id = 4711;
+    assert_int_equal(run_set_input(t->db, &changed, &(struct leg_input){0}), ERR_NOT_FOUND);
+}
+
 static void legs(void **state)
 {
     struct db_fixture *t = *state;
@@ -141,6 +204,13 @@ static void legs(void **state)
     assert_int_equal(run_start_leg(t->db, &run, STR("w1"), 5), ERR_BUSY);
     run.legs = 2;
     assert_int_equal(run_start_leg(t->db, &run, STR("w2"), 6), OK);
+    str name = STR("untouched");
+    assert_int_equal(leg_wire_id(t->db, &t->arena, run.id, 3, &name), ERR_NOT_FOUND);
+    assert_str(name, STR("untouched"));
+    assert_int_equal(leg_wire_id(t->db, &t->arena, run.id, 1, &name), OK);
+    assert_str(name, STR("w1"));
+    assert_int_equal(leg_wire_id(t->db, &t->arena, run.id, 2, &name), OK);
+    assert_str(name, STR("w2"));
     assert_int_equal(db_number(db_prepare(t->db, "SELECT count(*) FROM legs"), &count), OK);
     assert_int_equal(count, 2);
 }
@@ -372,6 +442,7 @@ int test_runs(void)
         cmocka_unit_test(statuses),
         WITH_DB(every_field),
         WITH_DB(inputs),
+        WITH_DB(offers),
         WITH_DB(legs),
         WITH_DB(what_a_thread_does),
         WITH_DB(unfinished_in_pages),

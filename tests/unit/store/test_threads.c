@@ -249,7 +249,10 @@ static int64_t full_thread(struct db *db, const char *owner)
 {
     int64_t thread = thread_made(db, owner, "t", "x", 1);
     message_made(db, thread, "m", "x", 1);
-    struct run queued = {.thread = thread, .run_id = STR("q"), .input = STR("{\"state\":1}")};
+    struct run queued = {.thread = thread,
+                         .run_id = STR("q"),
+                         .input = STR("{\"state\":1}"),
+                         .tools = STR("[{\"name\":\"paint\",\"description\":\"\"}]")};
     assert_int_equal(run_add(db, &queued), OK);
     assert_int_equal(queued_id_add(db, &queued, STR("m2")), OK);
     int64_t run = run_made(db, thread, "r", RUN_RUNNING);

@@ -12,6 +12,7 @@
 #include "app/route.h"
 #include "app/say.h"
 #include "app/server.h"
+#include "app/ws_session.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "net/loop.h"
@@ -122,6 +123,7 @@ static void revoke_done(struct job *job, enum err e)
     }
     auth_remove_key(x->server->auth, revoke->revoke.id);
     feeds_end_key(x->server->feeds, revoke->revoke.id);
+    sockets_end_key(x->server->sockets, revoke->revoke.id);
     log_info("key.revoked", LOG_STR("id", revoke->revoke.id));
     exchange_empty(x);
 }

@@ -117,6 +117,7 @@ static enum err make_agent(struct agents *agents, struct fault *reterr)
     *agent = (struct agent){.name = STR("assistant"),
                             .model = agent->model,
                             .busy = c->busy,
+                            .on_disconnect = c->on_disconnect,
                             .plan = c->plan,
                             .prompt = c->prompt,
                             .tokens_max = c->tokens_max,

@@ -4,10 +4,10 @@
  * changed at run time. The settings are rows of the database under scope "agent/<name>" and stand
  * over the file.
  *
- * On the loop thread, which alone changes the agent. Its name, model, busy, plan, prompt, tools and
- * budgets never change; ask_user, max_rounds, locale and policy_settings do, with agents_apply, so a
- * store job gets copies of them, and nobody keeps a row of policy_settings past the turn of the loop
- * in which it was read. What locale points to lives for ever.
+ * On the loop thread, which alone changes the agent. Its name, model, busy, on_disconnect, plan,
+ * prompt, tools and budgets never change; ask_user, max_rounds, locale and policy_settings do, with
+ * agents_apply, so a store job gets copies of them, and nobody keeps a row of policy_settings past
+ * the turn of the loop in which it was read. What locale points to lives for ever.
  */
 #ifndef APP_AGENTS_H
 #define APP_AGENTS_H

@@ -277,6 +277,22 @@ uint64_t auth_endings(const struct auth *auth)
     return auth->endings;
 }
 
+static enum err session_still(const struct auth *auth, const unsigned char hash[static HASH_BYTES])
+{
+    const struct holder *holder = map_get(&auth->sessions, hash_str(hash));
+    if (!holder) return ERR_BUSY;
+    return holder->expires <= clock_wall(auth->clock) ? ERR_UNAUTHENTICATED : OK;
+}
+
+enum err auth_still(const struct auth *auth, const struct identity *who, bool on_this_machine)
+{
+    static const unsigned char none[HASH_BYTES];
+    struct identity local;
+    if (!who->key_id.len) return auth_local(auth, on_this_machine, &local);
+    if (memcmp(who->session, none, HASH_BYTES) != 0) return session_still(auth, who->session);
+    return key_is_active(auth, who->key_id) ? OK : ERR_UNAUTHENTICATED;
+}
+
 /* ---- tickets ---- */
 
 enum err auth_ticket_new(struct auth *auth, const struct identity *who,

@@ -72,6 +72,11 @@ enum err auth_remember(struct auth *auth, const struct session *session) MUST_US
 void auth_forget(struct auth *auth, const unsigned char hash[static HASH_BYTES]);
 uint64_t auth_endings(const struct auth *auth); /* grows whenever sessions end */
 
+/* Is an identity that was found some time ago still good? OK, ERR_UNAUTHENTICATED, or ERR_BUSY: its
+ * session is not known here, as above. */
+enum err auth_still(const struct auth *auth, const struct identity *who, bool on_this_machine)
+    MUST_USE;
+
 /* ---- tickets: one use, TICKET_MS_MAX ---- */
 enum { TICKET_BYTES = BASE64URL_BYTES(32) };
 enum err auth_ticket_new(struct auth *auth, const struct identity *who,

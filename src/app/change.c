@@ -34,6 +34,7 @@ static enum err recall(struct change *change, struct db *db)
         return fault(&change->why, ERR_IDEMPOTENCY_MISMATCH,
                      "this Idempotency-Key was used for another request");
     change->repeated = true;
+    change->thread = known.thread;
     change->status = known.status;
     change->body = known.body;
     return OK;
@@ -65,7 +66,9 @@ static void change_done(struct job *job, enum err e)
         return;
     }
     if (change->after && !change->repeated) change->after(change);
-    if (change->status == 204)
+    if (change->status < 400 && change->respond)
+        change->respond(change);
+    else if (change->status == 204)
         exchange_empty(x);
     else if (change->status >= 400)
         exchange_problem(x, change->status, change->body);

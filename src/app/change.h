@@ -23,10 +23,14 @@ struct change {
     /* On the loop, instead of after: it failed with e, or was a repetition and changed nothing. May be
      * NULL. */
     void (*undone)(struct change *change, enum err e);
+    /* On the loop, last: give the answer, which is no refusal, in another form than status and body.
+     * Also for a repetition. May be NULL. */
+    void (*respond)(struct change *change);
     int status;
     str body; /* JSON in the arena; empty with 204; a problem document from 400 on */
     int64_t
-        thread; /* that it is about, set by apply: the answer is remembered as long as it runs */
+        thread; /* that it is about, set by apply: the answer is remembered as long as it runs; of a
+                   repetition, as it was remembered */
     struct fault why;
 
     str key; /* Idempotency-Key; empty if none */

@@ -51,6 +51,7 @@ struct config_agent {
     struct strs tools; /* names of tools or packs, or patterns; "*" is all */
     enum plan_mode plan;
     enum busy busy; /* what happens to a message on a busy thread */
+    enum on_disconnect on_disconnect;
     bool ask_user;
     uint32_t max_rounds;
     str locale; /* "zh-CN" or "en"; empty: the language of the person's message */

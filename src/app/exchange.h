@@ -31,6 +31,7 @@ struct exchange {
     bool https;
     bool no_slash; /* the bare prefix of the public URL */
     bool here;     /* from this machine, and not through a proxy */
+    bool inside;   /* a frame of a WebSocket asks; there was no request (inside.h) */
     struct json *body;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Feeds: one shared log of native frames for each thread that somebody reads. A reader is caught up
- * from the store by itself and then follows the log. On the loop thread.
+ * Feeds: what is told of a thread, encoded once for each dialect that somebody reads. A reader is
+ * caught up from the store by itself and then follows along with the others. On the loop thread.
  */
 #ifndef APP_FEED_H
 #define APP_FEED_H
@@ -34,8 +34,9 @@ void feeds_open(struct feeds *feeds, struct exchange *x, str thread_id,
 struct reader;
 
 struct feed_sink {
-    /* One text. False: no room now; it comes again after feeds_room. A reader that follows has
-     * caught up and must take it, or leave (feeds_leave is fine in here). */
+    /* One text. False: no room; it comes again after feeds_room, in its place. One that follows
+     * (feeds_following) and has no room is caught up later, behind a reset; or it leaves, which is
+     * fine in here. */
     bool (*on_text)(void *arg, enum socket_kind kind, str json, int64_t seq); /* seq 0: no fact */
     /* The thread was deleted, or the store failed. The reader is gone. */
     void (*on_over)(void *arg);
@@ -45,8 +46,9 @@ struct feed_sink {
  * comes from within. */
 struct reader *feeds_join(struct feeds *feeds, str owner, str thread_id,
                           const struct feed_start *start, const struct feed_sink *sink, void *arg);
-void feeds_room(struct reader *reader);  /* there is room again */
-void feeds_leave(struct reader *reader); /* no callback comes any more */
+void feeds_room(struct reader *reader);            /* there is room again */
+void feeds_leave(struct reader *reader);           /* no callback comes any more */
+bool feeds_following(const struct reader *reader); /* it has caught up with the store */
 
 /* ---- AG-UI ---- */
 
@@ -55,9 +57,11 @@ struct agui_open {
     enum agui_profile profile;
     const str *ids; /* of the messages that the client has, in its order */
     size_t id_count;
-    str wait_run;  /* begin with the next run.started of this run (our id); empty: join
+    str wait_run; /* begin with the next run.started of this run (our id); empty: join
                                    what there is now */
-    str of_run;    /* of a join: the run (our id) that is meant; empty: the newest */
+    str of_run;   /* of a join: the run (our id) that is meant; empty: the newest */
+    str then_run; /* a run of the same request that waits behind wait_run's: shown, too, once that one
+                     is over; empty: none */
     bool all_legs; /* GET: goes on, leg after leg, under the ids that their requests
                                    gave them; run_id is not used */
 };

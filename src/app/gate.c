@@ -257,7 +257,7 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
     if (e == ERR_NOT_FOUND) return not_found(x, reterr);
     if (e || !x->route || x->preflight) return e;
 
-    e = guard_origin(config, head, reterr);
+    e = x->route->socket ? guard_page(config, head, reterr) : guard_origin(config, head, reterr);
     if (e) return e;
     x->by_signature = x->route->access == ACCESS_SIGNED && has_signature(head);
     if (x->route->access != ACCESS_OPEN && !x->by_signature && identify(x))

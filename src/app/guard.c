@@ -101,10 +101,8 @@ static bool changes(enum http_method method)
     return method != HTTP_GET && method != HTTP_HEAD && method != HTTP_OPTIONS;
 }
 
-enum err guard_origin(const struct config *config, const struct http_head *head,
-                      struct fault *reterr)
+enum err guard_page(const struct config *config, const struct http_head *head, struct fault *reterr)
 {
-    if (!changes(head->method)) return OK;
     str origin = http_head_get(head, STR("Origin"));
     if (origin.len == 0) {
         str site = http_head_get(head, STR("Sec-Fetch-Site"));
@@ -116,6 +114,12 @@ enum err guard_origin(const struct config *config, const struct http_head *head,
     return fault(reterr, ERR_FORBIDDEN,
                  "origin \"%s\" may not do this; add it to auth.cors to allow it",
                  say(origin).text);
+}
+
+enum err guard_origin(const struct config *config, const struct http_head *head,
+                      struct fault *reterr)
+{
+    return changes(head->method) ? guard_page(config, head, reterr) : OK;
 }
 
 bool guard_forwarded(const struct http_head *head)

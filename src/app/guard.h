@@ -24,7 +24,10 @@ enum err guard_host(const struct config *config, str host, struct fault *reterr)
 /* The origin of a cross-origin request that the CORS list allows, "" for every other request. */
 str guard_cors(const struct config *config, const struct http_head *head);
 
-/* ERR_FORBIDDEN for a request that changes something and comes from another site. */
+/* ERR_FORBIDDEN for a request that comes from a page of another site; the second looks only at those
+ * that change something. */
+enum err guard_page(const struct config *config, const struct http_head *head, struct fault *reterr)
+    MUST_USE;
 enum err guard_origin(const struct config *config, const struct http_head *head,
                       struct fault *reterr) MUST_USE;
 

@@ -203,21 +203,40 @@ static enum err parse_start(struct exchange *x, struct feed_start *start, struct
     return OK;
 }
 
+/* Before 1.0 clients did not name the version they speak, and take less. */
+static enum err parse_profile(struct exchange *x, enum agui_profile *ret_profile,
+                              struct fault *reterr)
+{
+    str version;
+    enum err e = query_text(x, "protocolVersion", &version, reterr);
+    if (!e) *ret_profile = version.len ? AGUI_NEW : AGUI_OLD;
+    return e;
+}
+
+/* From what there is now, and on, leg after leg. */
+static void open_agui(struct exchange *x, enum agui_profile profile)
+{
+    struct agui_open open = {.thread_id = x->params[0], .profile = profile, .all_legs = true};
+    feeds_agui_answer(feeds_agui(x->server->feeds, 0, x->who.user, &open), x);
+}
+
 void handle_events(struct exchange *x)
 {
     struct fault why = {0};
     struct feed_start start = {0};
+    enum agui_profile profile = AGUI_OLD;
     str format;
     enum err e = query_text(x, "format", &format, &why);
-    if (!e && format.p && str_eq(format, STR("ag-ui")))
-        e = fault(&why, ERR_NOT_ACCEPTABLE, "the AG-UI form is not built yet");
-    else if (!e && format.p && !str_eq(format, STR("native")))
-        e = fault_field(&why, ERR_INVALID_FIELD, "format", "format must be native");
+    bool agui = !e && format.p && str_eq(format, STR("ag-ui"));
+    if (!e && format.p && !agui && !str_eq(format, STR("native")))
+        e = fault_field(&why, ERR_INVALID_FIELD, "format", "format must be native or ag-ui");
     if (!e && !accepts_stream(x)) e = fault(&why, ERR_NOT_ACCEPTABLE, "this is text/event-stream");
     if (!e && !id_valid(x->params[0])) e = ERR_NOT_FOUND;
-    if (!e) e = parse_start(x, &start, &why);
+    if (!e) e = agui ? parse_profile(x, &profile, &why) : parse_start(x, &start, &why);
     if (e)
         exchange_error(x, e, why.text[0] ? &why : NULL);
+    else if (agui)
+        open_agui(x, profile);
     else
         feeds_open(x->server->feeds, x, x->params[0], &start);
 }

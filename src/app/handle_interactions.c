@@ -154,7 +154,7 @@ static struct settle_change *settle_change_new(struct exchange *x)
     sc->settle = (struct settle){.saver = &x->server->saver,
                                  .user = x->who.user,
                                  .roles = x->who.roles,
-                                 .via = settle_via(&x->who)};
+                                 .via = x->inside ? STR("websocket") : settle_via(&x->who)};
     crypto_random(sc->settle.random, sizeof sc->settle.random);
     crypto_sha256(x->request->body, sc->settle.hash);
     sc->tc.change.after = thread_change_tell;

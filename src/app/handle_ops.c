@@ -10,6 +10,7 @@
 #include "app/handlers.h"
 #include "app/openapi.h"
 #include "app/server.h"
+#include "app/ws_session.h"
 #include "store/blob.h"
 #include "store/store.h"
 
@@ -58,6 +59,7 @@ void handle_metrics(struct exchange *x)
     metrics->connections = http_server_connections(server->http);
     metrics->runs_active = runs_active(server->runs);
     metrics->streams = feeds_streams(server->feeds);
+    metrics->sockets = sockets_count(server->sockets);
     metrics->store_commits = store.commits;
     metrics->store_jobs = store.jobs;
     metrics->store_retries = store.retries;

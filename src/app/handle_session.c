@@ -13,6 +13,7 @@
 #include "app/gate.h"
 #include "app/handlers.h"
 #include "app/server.h"
+#include "app/ws_session.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "store/secret.h"
@@ -146,6 +147,7 @@ static void end_done(struct job *job, enum err e)
     }
     auth_forget(x->server->auth, x->who.session);
     feeds_end_session(x->server->feeds, x->who.session);
+    sockets_end_session(x->server->sockets, x->who.session);
     log_info("session.ended", LOG_STR("user", x->who.user));
     struct http_field clear = {STR("Set-Cookie"), cookie(x, "", 0)};
     http_answer(x->request,

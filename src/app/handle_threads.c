@@ -11,6 +11,7 @@
 #include "app/change.h"
 #include "app/feed.h"
 #include "app/handlers.h"
+#include "app/inbox.h"
 #include "app/query.h"
 #include "app/server.h"
 #include "app/thread_change.h"
@@ -19,6 +20,7 @@
 #include "store/blob.h"
 #include "store/blob_rows.h"
 #include "store/calls.h"
+#include "store/interactions.h"
 #include "tool/spool.h"
 
 static void put_time(struct json_writer *w, str name, msec time)
@@ -209,8 +211,9 @@ void handle_thread_patch(struct exchange *x)
 struct delete_thread {
     struct change change;
     int64_t thread;
-    bool cancelled; /* instead: a call is under way, whose end is waited for */
-    bool waited;    /* it waited for somebody, who has to hear that it is over */
+    bool cancelled;               /* instead: a call is under way, whose end is waited for */
+    bool waited;                  /* it waited for somebody, who has to hear that it is over */
+    struct interaction_list open; /* what it waited for, as it was settled */
     unsigned char random[ID_RANDOM_BYTES];
     str *spools;
     size_t spool_count;
@@ -236,6 +239,16 @@ static enum err delete_later(struct delete_thread *delete, struct db *db, int64_
     e = fault(&why, ERR_BUSY, "a tool call is under way; delete the thread when it has ended");
     change_refuse(change, e, &why, STR_EMPTY, STR_EMPTY);
     return OK;
+}
+
+/* What was open, as it is now. */
+static enum err look_again(struct delete_thread *delete, struct db *db)
+{
+    struct arena *arena = change_arena(&delete->change);
+    enum err e = OK;
+    for (size_t i = 0; !e && i < delete->open.count; i++)
+        e = interaction_find(db, arena, delete->open.rows[i].id, &delete->open.rows[i]);
+    return e;
 }
 
 /* Nobody will be asked any more, and webhooks are told so: their rows outlive the thread. */
@@ -266,7 +279,9 @@ static enum err delete_apply(struct change *change, struct db *db)
     delete->thread = thread.id;
     if (started) return delete_later(delete, db, thread.id);
     change->status = 204;
-    e = end_wait(delete, db, thread.id);
+    e = interactions_of_thread(db, arena, thread.id, &delete->open);
+    if (!e) e = end_wait(delete, db, thread.id);
+    if (!e) e = look_again(delete, db);
     if (!e) e = calls_spools(db, arena, thread.id, &delete->spools, &delete->spool_count);
     if (!e) e = blob_rows_of_thread(db, arena, thread.id, &delete->blobs);
     if (!e) e = attachments_leave(db, arena, &thread, &delete->attachments);
@@ -284,6 +299,7 @@ static void delete_after(struct change *change)
     }
     runs_forget(server->runs, delete->thread);
     feeds_deleted(server->feeds, delete->thread);
+    inbox_deleted(server->inbox, delete->open.rows, delete->open.count, change->now);
     if (delete->waited) interactions_changed(server);
     for (size_t i = 0; i < delete->spool_count; i++)
         spool_remove(server->spool, delete->spools[i], NULL, NULL);

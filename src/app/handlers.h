@@ -19,8 +19,14 @@ void handle_session_post(struct exchange *x);
 void handle_session_delete(struct exchange *x);
 void handle_ticket_post(struct exchange *x);
 
-/* handle_runs.c */
+/* post_run.c */
 void handle_run_post(struct exchange *x);
+
+/* handle_agui.c */
+void handle_agui_post(struct exchange *x);
+void handle_agui_capabilities(struct exchange *x);
+
+/* handle_runs.c */
 void handle_run_get(struct exchange *x);
 void handle_run_cancel(struct exchange *x);
 void handle_queue_delete(struct exchange *x);
@@ -64,6 +70,9 @@ void handle_attachment_get(struct exchange *x);
 void handle_history(struct exchange *x);
 void handle_run_history(struct exchange *x);
 void handle_events(struct exchange *x);
+
+/* ws_session.c */
+void handle_socket(struct exchange *x);
 
 /* handle_calendar.c */
 void handle_calendar(struct exchange *x);

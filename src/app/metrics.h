@@ -21,6 +21,13 @@
       "Files asked for that are gone or damaged")                                                  \
     X(runs_active, "fermata_runs_active", "gauge", "Runs that are worked on")                      \
     X(streams, "fermata_event_streams", "gauge", "Open event streams")                             \
+    X(sockets, "fermata_websockets", "gauge", "Open WebSockets")                                   \
+    X(encoded_native, "fermata_events_encoded_total{dialect=\"native\"}", "counter",               \
+      "Facts and previews encoded, for however many readers")                                      \
+    X(encoded_agui, "fermata_events_encoded_total{dialect=\"ag-ui\"}", "counter",                  \
+      "Facts and previews encoded, for however many readers")                                      \
+    X(encoded_socket, "fermata_events_encoded_total{dialect=\"websocket\"}", "counter",            \
+      "Facts and previews encoded, for however many readers")                                      \
     X(store_commits, "fermata_store_commits_total", "counter", "Transactions on disk")             \
     X(store_jobs, "fermata_store_jobs_total", "counter", "Write jobs finished")                    \
     X(store_retries, "fermata_store_retries_total", "counter", "Jobs run again after a rollback")  \

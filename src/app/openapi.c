@@ -40,8 +40,13 @@ static const struct schema {
     {"RunAgentInput", "application/json",
      "{\"type\":\"object\",\"required\":[\"messages\"],\"properties\":{"
      "\"threadId\":{\"type\":\"string\"},\"runId\":{\"type\":\"string\"},"
-     "\"agent\":{\"type\":\"string\"},\"state\":{},\"forwardedProps\":{},"
-     "\"tools\":{\"type\":\"array\"},\"context\":{\"type\":\"array\"},"
+     "\"protocolVersion\":{\"type\":[\"string\",\"null\"]},"
+     "\"agent\":{\"type\":[\"string\",\"null\"]},\"state\":{},\"forwardedProps\":{},"
+     "\"tools\":{\"type\":[\"array\",\"null\"]},\"context\":{\"type\":[\"array\",\"null\"]},"
+     "\"resume\":{\"type\":[\"array\",\"null\"],\"items\":{\"type\":\"object\","
+     "\"required\":[\"interruptId\",\"status\"],\"properties\":{"
+     "\"interruptId\":{\"type\":\"string\"},"
+     "\"status\":{\"enum\":[\"resolved\",\"cancelled\"]},\"payload\":{}}}},"
      "\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
      "\"required\":[\"role\"]}}}}"},
     {"RunAccepted", "application/json",

@@ -84,6 +84,10 @@ const struct option options[] = {
     {"agents.assistant.busy", BUSY, FIELD(agent.busy), "enqueue",
      .help = {"a message while a run is under way: wait, be refused, or stop that run",
               "运行期间收到新消息时：排队、拒绝，或中断当前运行"}},
+    {"agents.assistant.on_disconnect", DISCONNECT, FIELD(agent.on_disconnect), "continue",
+     .help = {"when the last one who reads along with a run has gone: go on, wait before the next "
+              "model call until somebody says so, or stop it",
+              "最后一个查看运行的人离开时：继续、在下次调用模型前暂停等待确认，或停止"}},
     {"agents.assistant.locale", LOCALE, FIELD(agent.locale), "",
      .help = {"language of its answers; default: that of the person's message",
               "回答使用的语言；默认与用户的消息相同"}},
@@ -140,9 +144,9 @@ struct setting {
 
 typedef enum err parse_fn(const struct setting *s, void *field);
 static parse_fn parse_text, parse_texts, parse_secret, parse_listen, parse_url, parse_log,
-    parse_provider, parse_busy, parse_plan, parse_locale, parse_bool, parse_bytes, parse_u32,
-    parse_u64, parse_tools, parse_policy, parse_approvers, parse_cidrs, parse_origins, parse_hosts,
-    parse_storage;
+    parse_provider, parse_busy, parse_disconnect, parse_plan, parse_locale, parse_bool, parse_bytes,
+    parse_u32, parse_u64, parse_tools, parse_policy, parse_approvers, parse_cidrs, parse_origins,
+    parse_hosts, parse_storage;
 
 static const struct {
     struct option_form form;
@@ -158,6 +162,7 @@ static const struct {
               SHAPE_ONE, false},
              parse_log},
     [BUSY] = {{"POLICY", "enqueue, reject or interrupt", SHAPE_ONE, false}, parse_busy},
+    [DISCONNECT] = {{"WHAT", "continue, pause or cancel", SHAPE_ONE, false}, parse_disconnect},
     [PROVIDER] = {{"PROVIDER", "demo or scripted", SHAPE_ONE, false}, parse_provider},
     [PLAN] = {{"WHEN", "auto, always or never", SHAPE_ONE, false}, parse_plan},
     [LOCALE] = {{"LOCALE", "zh-CN or en", SHAPE_ONE, false}, parse_locale},
@@ -366,6 +371,18 @@ static enum err parse_busy(const struct setting *s, void *field)
     unsigned i = 0;
     enum err e = one_of(s, names, "is no policy", &i);
     if (!e) *(enum busy *)field = (enum busy)i;
+    return e;
+}
+
+static enum err parse_disconnect(const struct setting *s, void *field)
+{
+    static const char *const names[] = {[DISCONNECT_CONTINUE] = "continue",
+                                        [DISCONNECT_PAUSE] = "pause",
+                                        [DISCONNECT_CANCEL] = "cancel",
+                                        NULL};
+    unsigned i = 0;
+    enum err e = one_of(s, names, "is none of them", &i);
+    if (!e) *(enum on_disconnect *)field = (enum on_disconnect)i;
     return e;
 }
 

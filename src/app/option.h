@@ -16,6 +16,7 @@ enum option_type {
     LOG,
     PROVIDER,
     BUSY,
+    DISCONNECT,
     PLAN,
     LOCALE,
     BOOL,

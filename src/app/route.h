@@ -31,7 +31,8 @@ struct route {
     enum http_method method; /* a GET route answers HEAD, too */
     const char *path;        /* "/api/v1/things/{id}" */
     enum route_access access;
-    bool ticket;             /* takes ?ticket= instead of a key */
+    bool ticket; /* takes ?ticket= instead of a key */
+    bool socket; /* what follows may change anything: pages of other sites may not ask */
     uint32_t body_bytes_max; /* 0: a body is read up to a little and ignored */
     void (*handle)(struct exchange *exchange);
     const char *name;    /* operationId */

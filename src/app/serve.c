@@ -6,10 +6,10 @@
  *
  *   L  http_server_accept, http1_feed    bytes become head and body     net/http_server.c, http1.c
  *   L  gate_public                       Host, route, Origin, who       app/gate.c
- *   L  handle_run_post, run_input_parse  what is asked for              app/handle_runs.c
- *   S  post_apply, start_run, run_begin  one commit: thread, run, message, snapshot, and the facts
+ *   L  handle_run_post, run_input_parse  what is asked for              app/post_run.c
+ *   S  take_input, start_run, run_begin  one commit: thread, run, message, snapshot, and the facts
  *                                        message.added, run.started, step.start    agent/begin.c
- *   L  thread_change_tell, 202           facts to the bus, run woken    app/handle_runs.c
+ *   L  thread_change_tell, 202           facts to the bus, run woken    app/post_run.c
  *   S  load_run, view_load               run, snapshot, rows, context   agent/run.c, save.c
  *   L  go_on, graph_effect, call_model   what the rows ask for          agent/run.c, graph.c
  *   L  on_text, bus_preview              previews, not stored           agent/speech.c
@@ -24,6 +24,9 @@
  *   L  handle_interaction_answer         the answer                     app/handle_interactions.c
  *   S  settle_answer, run_resolve        one commit: settled, resumed, its result    agent/save.c
  *   L  thread_change_tell, runs_wake     and on from load_run
+ *
+ * A frame of a WebSocket (on_frame in app/ws_session.c) becomes an exchange in inside_new, and goes
+ * on with the handler; its events are told by the same feeds.
  *
  * A crash anywhere leaves what was committed; runs_recover takes the same path from load_run on.
  *
@@ -46,10 +49,12 @@
 #include "app/feed.h"
 #include "app/gate.h"
 #include "app/guard.h"
+#include "app/inbox.h"
 #include "app/key_job.h"
 #include "app/server.h"
 #include "app/sweeper.h"
 #include "app/webhooks.h"
+#include "app/ws_session.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "net/http_client.h"
@@ -329,6 +334,8 @@ static enum err start_agent(struct server *server, struct fault *reterr)
                                                          .on_trouble = on_keeper_trouble,
                                                          .arg = server});
     server->feeds = feeds_new(server);
+    server->inbox = inbox_new(server);
+    server->sockets = sockets_new(server);
     server->webhooks =
         webhooks_new(&(struct webhooks_options){.loop = server->loop,
                                                 .store = server->store,
@@ -442,6 +449,8 @@ static void server_done(struct server *server)
     webhooks_free(server->webhooks);
     http_server_free(server->http);
     http_server_free(server->admin);
+    sockets_free(server->sockets);
+    inbox_free(server->inbox);
     feeds_free(server->feeds);
     if (server->agent.model.ops) server->agent.model.ops->free(server->agent.model.self);
     agents_free(server->agents);

@@ -18,10 +18,12 @@ struct client;
 struct clockwork;
 struct feeds;
 struct http_server;
+struct inbox;
 struct keeper;
 struct listener;
 struct loop;
 struct secret;
+struct sockets;
 struct spool;
 struct store;
 struct sweeper;
@@ -48,6 +50,8 @@ struct server {
     struct sweeper *sweeper;
     struct webhooks *webhooks;
     struct feeds *feeds;
+    struct inbox *inbox;     /* who is told of what waits for people */
+    struct sockets *sockets; /* WebSockets */
     struct metrics metrics;
     struct transfers transfers;       /* files on their way in and out */
     struct http_server *http, *admin; /* the public one, and the one on fermata.sock */

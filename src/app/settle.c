@@ -76,69 +76,43 @@ enum err settle_refused(struct db *db, const struct settle *settle, int64_t thre
     return audit_add(db, settle->saver->audit_key, thread, &entry);
 }
 
-/* The answer is not taken, and that is written down. */
-static enum err refuse(struct db *db, const struct settle *settle, struct settlement *s,
-                       enum refusal refusal)
+/* ---- judging ---- */
+
+static void judge(struct judged *judged, enum refusal refusal)
 {
-    s->refusal = refusal;
-    if (refusal_says(refusal)) fault(&s->why, refusal_err(refusal), "%s", refusal_says(refusal));
-    return settle_refused(db, settle, s->interaction.thread, &s->interaction, refusal);
+    judged->refusal = refusal;
+    if (refusal_says(refusal))
+        fault(&judged->why, refusal_err(refusal), "%s", refusal_says(refusal));
 }
 
-/* Whoever is told that it is over finds it settled: one that stays open belongs to no run that waits
- * for it, which only damaged rows do. */
-static enum err resolve(struct db *db, struct arena *arena, const struct settle *settle,
-                        const struct resolution *resolution, struct settlement *s)
+/* The answer comes too late: whoever judges settles it so. */
+static void overtake(struct judged *judged, enum decision decision, const char *via,
+                     enum refusal refusal)
 {
-    struct resolve one = {.thread = s->interaction.thread,
-                          .resolutions = resolution,
-                          .resolution_count = 1,
-                          .now = settle->now};
-    memcpy(one.random, settle->random, sizeof one.random);
-    enum err e = run_resolve(db, arena, settle->saver, &one, &s->stepped);
-    if (!e) e = interaction_find(db, arena, s->interaction.id, &s->interaction);
-    return !e && s->interaction.status == INTERACTION_OPEN ? ERR_DAMAGED : e;
+    judge(judged, refusal);
+    judged->overtaken = true;
+    judged->resolution = (struct resolution){
+        .interaction_id = judged->interaction.id, .decision = decision, .via = str_c(via)};
 }
 
-/* A good answer, to a run that may turn out to be beyond reading: then it has failed, and what it
- * waited for is canceled. */
-static enum err take(struct db *db, struct arena *arena, const struct settle *settle,
-                     const struct resolution *resolution, struct settlement *s)
+bool settle_admit(const struct settle *settle, struct judged *judged)
 {
-    enum err e = resolve(db, arena, settle, resolution, s);
-    bool taken = s->interaction.status == INTERACTION_RESOLVED;
-    return e || taken ? e : refuse(db, settle, s, refusal_of_status(s->interaction.status));
-}
-
-/* Settled by us, because its time or its tool is over; the answer came too late. */
-static enum err overtake(struct db *db, struct arena *arena, const struct settle *settle,
-                         enum decision decision, enum refusal refusal, struct settlement *s)
-{
-    struct resolution resolution = {
-        .interaction_id = s->interaction.id, .decision = decision, .via = STR("timer")};
-    if (decision == DECISION_SUPERSEDE) resolution.via = STR("run");
-    enum err e = resolve(db, arena, settle, &resolution, s);
-    return e ? e : refuse(db, settle, s, refusal);
-}
-
-/* *ret_go_on: it is theirs to settle. Else the settlement says why not. */
-static enum err admit(struct db *db, struct arena *arena, const struct settle *settle, str id,
-                      struct settlement *s, bool *ret_go_on)
-{
+    const struct interaction *interaction = &judged->interaction;
     str roles[INTERACTION_ROLES_MAX];
-    *ret_go_on = false;
-    enum err e = interaction_find(db, arena, id, &s->interaction);
-    if (e) return e;
     role_names(settle->roles, roles);
-    e = interaction_allows(&s->interaction, settle->user, roles, INTERACTION_ROLES_MAX);
-    if (e == ERR_NOT_FOUND) return refuse(db, settle, s, REFUSAL_NOT_VISIBLE);
-    if (e) return refuse(db, settle, s, REFUSAL_WRONG_ROLE);
-    enum refusal over = refusal_of_status(s->interaction.status);
-    if (over) return refuse(db, settle, s, over);
-    if (s->interaction.expires && s->interaction.expires <= settle->now)
-        return overtake(db, arena, settle, DECISION_EXPIRE, REFUSAL_EXPIRED, s);
-    *ret_go_on = true;
-    return OK;
+    enum err e = interaction_allows(interaction, settle->user, roles, INTERACTION_ROLES_MAX);
+    enum refusal over = refusal_of_status(interaction->status);
+    if (e == ERR_NOT_FOUND)
+        judge(judged, REFUSAL_NOT_VISIBLE);
+    else if (e)
+        judge(judged, REFUSAL_WRONG_ROLE);
+    else if (over)
+        judge(judged, over);
+    else if (interaction->expires && interaction->expires <= settle->now)
+        overtake(judged, DECISION_EXPIRE, "timer", REFUSAL_EXPIRED);
+    else
+        return true;
+    return false;
 }
 
 /* The tool, as it was shown to whoever approves. A plan is shown by the graph itself. */
@@ -156,53 +130,93 @@ static bool lets_run(const struct json *body)
     return str_eq(decision, STR("approve")) || str_eq(decision, STR("edit"));
 }
 
+enum err settle_fit(struct arena *arena, const struct settle *settle, const struct json *body,
+                    struct judged *judged)
+{
+    const struct interaction *interaction = &judged->interaction;
+    if (interaction->type == INTERACTION_CONFIRM && lets_run(body) &&
+        !same_tool(settle->saver, interaction)) {
+        overtake(judged, DECISION_SUPERSEDE, "run", REFUSAL_SUPERSEDED);
+        return OK;
+    }
+    enum err fits = answer_parse(arena, interaction, body, &judged->resolution, &judged->why);
+    judged->resolution.interaction_id = interaction->id;
+    judged->resolution.by = settle->user;
+    judged->resolution.via = settle->via;
+    if (fits == ERR_BINDING_MISMATCH)
+        judge(judged, REFUSAL_BINDING_MISMATCH);
+    else if (fits == ERR_INVALID_FIELD)
+        judge(judged, refusal_of_body(arena, interaction, body, str_c(judged->why.field)));
+    else
+        return fits;
+    return OK;
+}
+
+void settle_drop(const struct settle *settle, struct judged *judged)
+{
+    judged->resolution = (struct resolution){.interaction_id = judged->interaction.id,
+                                             .decision = DECISION_CANCEL,
+                                             .by = settle->user,
+                                             .via = settle->via};
+}
+
+/* ---- settling ---- */
+
+/* Whoever is told that it is over finds it settled: one that stays open belongs to no run that waits
+ * for it, which only damaged rows do. */
+static enum err resolve(struct db *db, struct arena *arena, const struct settle *settle,
+                        const struct resolution *resolution, struct settlement *s)
+{
+    struct resolve one = {.thread = s->interaction.thread,
+                          .resolutions = resolution,
+                          .resolution_count = 1,
+                          .wire_run_id = settle->wire_run_id,
+                          .input = settle->leg,
+                          .now = settle->now};
+    memcpy(one.random, settle->random, sizeof one.random);
+    enum err e = run_resolve(db, arena, settle->saver, &one, &s->stepped);
+    if (!e) e = interaction_find(db, arena, s->interaction.id, &s->interaction);
+    return !e && s->interaction.status == INTERACTION_OPEN ? ERR_DAMAGED : e;
+}
+
+/* What was judged, done: settled, or refused and written down. A good answer may come to a run that
+ * turns out to be beyond reading: then it has failed, and what it waited for is canceled. */
+static enum err settle_judged(struct db *db, struct arena *arena, const struct settle *settle,
+                              const struct judged *judged, struct settlement *ret_settlement)
+{
+    struct settlement s = {.refusal = judged->refusal, .interaction = judged->interaction};
+    enum interaction_status wanted = judged->resolution.decision == DECISION_CANCEL
+                                         ? INTERACTION_CANCELED
+                                         : INTERACTION_RESOLVED;
+    enum err e = OK;
+    s.why = judged->why;
+    if (!judged->refusal || judged->overtaken)
+        e = resolve(db, arena, settle, &judged->resolution, &s);
+    if (!e && !judged->refusal && s.interaction.status != wanted) {
+        s.refusal = refusal_of_status(s.interaction.status);
+        fault(&s.why, refusal_err(s.refusal), "%s", refusal_says(s.refusal));
+    }
+    if (!e && s.refusal)
+        e = settle_refused(db, settle, s.interaction.thread, &s.interaction, s.refusal);
+    if (!e) *ret_settlement = s;
+    return e;
+}
+
 enum err settle_answer(struct db *db, struct arena *arena, const struct settle *settle, str id,
                        const struct json *body, struct settlement *ret_settlement)
 {
-    struct settlement s = {0};
-    struct resolution resolution = {0};
-    bool go_on;
-    enum err e = admit(db, arena, settle, id, &s, &go_on);
-    if (e) return e;
-    if (go_on && s.interaction.type == INTERACTION_CONFIRM && lets_run(body) &&
-        !same_tool(settle->saver, &s.interaction)) {
-        e = overtake(db, arena, settle, DECISION_SUPERSEDE, REFUSAL_SUPERSEDED, &s);
-        go_on = false;
-    }
-    if (!e && go_on) {
-        enum err fits = answer_parse(arena, &s.interaction, body, &resolution, &s.why);
-        resolution.interaction_id = s.interaction.id;
-        resolution.by = settle->user;
-        resolution.via = settle->via;
-        if (!fits)
-            e = take(db, arena, settle, &resolution, &s);
-        else if (fits == ERR_BINDING_MISMATCH)
-            e = refuse(db, settle, &s, REFUSAL_BINDING_MISMATCH);
-        else if (fits == ERR_INVALID_FIELD)
-            e = refuse(db, settle, &s,
-                       refusal_of_body(arena, &s.interaction, body, str_c(s.why.field)));
-        else
-            e = fits;
-    }
-    if (e) return e;
-    *ret_settlement = s;
-    return OK;
+    struct judged judged = {0};
+    enum err e = interaction_find(db, arena, id, &judged.interaction);
+    if (!e && settle_admit(settle, &judged)) e = settle_fit(arena, settle, body, &judged);
+    return e ? e : settle_judged(db, arena, settle, &judged, ret_settlement);
 }
 
 enum err settle_cancel(struct db *db, struct arena *arena, const struct settle *settle, str id,
                        struct settlement *ret_settlement)
 {
-    struct settlement s = {0};
-    bool go_on;
-    enum err e = admit(db, arena, settle, id, &s, &go_on);
-    if (!e && go_on) {
-        struct resolution resolution = {.interaction_id = s.interaction.id,
-                                        .decision = DECISION_CANCEL,
-                                        .by = settle->user,
-                                        .via = settle->via};
-        e = resolve(db, arena, settle, &resolution, &s);
-    }
+    struct judged judged = {0};
+    enum err e = interaction_find(db, arena, id, &judged.interaction);
     if (e) return e;
-    *ret_settlement = s;
-    return OK;
+    if (settle_admit(settle, &judged)) settle_drop(settle, &judged);
+    return settle_judged(db, arena, settle, &judged, ret_settlement);
 }

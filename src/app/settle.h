@@ -22,6 +22,8 @@ struct settle {
     msec now;
     unsigned char random[ID_RANDOM_BYTES];
     unsigned char hash[HASH_BYTES]; /* of what was sent, for the audit trail */
+    str wire_run_id;                /* as in struct resolve, both */
+    const struct leg_input *leg;
 };
 
 struct settlement {
@@ -30,6 +32,24 @@ struct settlement {
     struct interaction interaction; /* as it stands now */
     struct stepped stepped;         /* what to tell after the commit; also when time had run out */
 };
+
+/* An answer that is looked at, and nothing changed by it. */
+struct judged {
+    struct interaction interaction; /* set by the caller */
+    enum refusal refusal;         /* REFUSAL_NONE so far, or in the end: `resolution` settles it */
+    struct fault why;             /* of the refusal */
+    struct resolution resolution; /* of what is overtaken, too */
+    bool overtaken; /* refused, and settled all the same: its time or its tool is over */
+};
+
+/* May they settle it, is it open, is it in time? True: yes, and settle_fit or settle_drop goes on.
+ * Pure, as these are. */
+bool settle_admit(const struct settle *settle, struct judged *judged);
+/* Is it about the same tool, and does the body of the answer fit? ERR_TOO_LARGE, ERR_DAMAGED. */
+enum err settle_fit(struct arena *arena, const struct settle *settle, const struct json *body,
+                    struct judged *judged) MUST_USE;
+/* It is settled without an answer. */
+void settle_drop(const struct settle *settle, struct judged *judged);
 
 /* "page" for a browser's session, else "api". */
 str settle_via(const struct identity *who);

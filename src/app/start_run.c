@@ -142,6 +142,8 @@ enum err start_run(struct thread_change *tc, struct db *db, const struct start_r
                                .model = str_c(agent->model.name),
                                .task_id = start->task_id,
                                .input = start->input,
+                               .tools = start->tools,
+                               .context = start->context,
                                .start_seq = seq,
                                .created = change->now};
     for (size_t i = 0; i < count; i++)
@@ -157,6 +159,18 @@ enum err start_run(struct thread_change *tc, struct db *db, const struct start_r
         e = begin_busy(tc, db, start, &current, &run, messages, count);
     if (idle) tc->wake = true; /* also if those who wait were left behind by a failure */
     return e;
+}
+
+str ids_json(struct arena *arena, const struct id_list *ids)
+{
+    AUTO(buf_done) struct buf out;
+    struct json_writer w;
+    buf_init(&out, STATE_BYTES_MAX);
+    json_write_begin(&w, &out);
+    json_array(&w);
+    for (size_t i = 0; i < ids->count; i++) json_string(&w, ids->ids[i]);
+    json_array_end(&w);
+    return arena_str(arena, buf_str(&out));
 }
 
 str accepted_json(const struct thread_change *tc, const struct told *told)

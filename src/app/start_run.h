@@ -8,11 +8,13 @@
 #define APP_START_RUN_H
 
 #include "agent/agent.h"
+#include "agent/state.h"
 #include "app/thread_change.h"
 
 struct start_run {
     str run_id, task_id;
     str input;                  /* JSON that is stored with the run; may be empty */
+    str tools, context;         /* likewise, as in struct leg_input */
     str timezone;               /* of the person; may be empty */
     str press_tool, press_args; /* of a button; empty: the model is asked */
     uint32_t max_rounds;        /* of the agent, when the request came; its settings may change */
@@ -38,6 +40,9 @@ struct told {
     bool queued;  /* behind something that a person decides, or a model that is tried again */
 };
 str accepted_json(const struct thread_change *tc, const struct told *told);
+
+/* Ids as a JSON list. */
+str ids_json(struct arena *arena, const struct id_list *ids);
 
 /* The prefix and 26 random characters. */
 str new_id(struct arena *arena, const char *prefix);

@@ -130,6 +130,7 @@ static void defaults(void **state)
     assert_str(w->agent.name, STR("assistant"));
     assert_ptr_equal(w->agent.model.ops, &ops); /* left alone */
     assert_int_equal(w->agent.busy, BUSY_ENQUEUE);
+    assert_int_equal(w->agent.on_disconnect, DISCONNECT_CONTINUE);
     assert_int_equal(w->agent.plan, PLAN_AUTO);
     assert_true(w->agent.ask_user);
     assert_int_equal(w->agent.max_rounds, AGENT_ROUNDS_MAX);

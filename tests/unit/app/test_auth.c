@@ -427,6 +427,48 @@ static void counters_full(void **state)
     }
 }
 
+/* ---- still? ---- */
+
+/* Somebody who came in long ago, by each way there is. */
+static void still_good_until_it_ends(void **state)
+{
+    struct fixture *f = *state;
+    struct identity local, key, session, ticket, session_ticket;
+    char text[TICKET_BYTES];
+    assert_int_equal(auth_local(f->auth, true, &local), OK);
+    assert_int_equal(auth_still(f->auth, &local, true), OK);
+    assert_int_equal(auth_still(f->auth, &local, false), ERR_UNAUTHENTICATED);
+
+    add_key(f, "k1", "one", ROLE_USER);
+    add_key(f, "k2", "two", ROLE_USER);
+    assert_int_equal(auth_still(f->auth, &local, true), ERR_UNAUTHENTICATED);
+    struct session row = session_of("token", "k1", f->wall + 1000);
+    assert_int_equal(auth_remember(f->auth, &row), OK);
+    assert_int_equal(by_key(f, "one", &key), OK);
+    assert_int_equal(by_session(f, "token", &session), OK);
+    assert_int_equal(auth_ticket_new(f->auth, &key, text), OK);
+    assert_int_equal(auth_by_ticket(f->auth, &f->arena, str_c(text), &ticket), OK);
+    assert_int_equal(auth_ticket_new(f->auth, &session, text), OK);
+    assert_int_equal(auth_by_ticket(f->auth, &f->arena, str_c(text), &session_ticket), OK);
+    const struct identity *all[] = {&key, &session, &ticket, &session_ticket};
+    for (size_t i = 0; i < COUNT(all); i++)
+        assert_int_equal(auth_still(f->auth, all[i], false), OK);
+
+    f->wall += 1000; /* the session is over, and what came of it */
+    assert_int_equal(auth_still(f->auth, &session, false), ERR_UNAUTHENTICATED);
+    assert_int_equal(auth_still(f->auth, &session_ticket, false), ERR_UNAUTHENTICATED);
+    assert_int_equal(auth_still(f->auth, &ticket, false), OK);
+    auth_forget(f->auth, row.hash); /* not known here: the store is asked */
+    assert_int_equal(auth_still(f->auth, &session, false), ERR_BUSY);
+    assert_int_equal(auth_still(f->auth, &session_ticket, false), ERR_BUSY);
+
+    auth_remove_key(f->auth, STR("k2")); /* somebody else's */
+    assert_int_equal(auth_still(f->auth, &key, false), OK);
+    auth_remove_key(f->auth, STR("k1"));
+    assert_int_equal(auth_still(f->auth, &key, false), ERR_UNAUTHENTICATED);
+    assert_int_equal(auth_still(f->auth, &ticket, false), ERR_UNAUTHENTICATED);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int test_auth(void)
@@ -447,6 +489,7 @@ int test_auth(void)
         TEST(tickets_without_a_key_end_with_the_first_one),
         TEST(tickets_full),
         TEST(revoking_ends_sessions_and_tickets),
+        TEST(still_good_until_it_ends),
         TEST(no_rate_limit_unless_set),
         TEST(rate_at_its_edge),
         TEST(refused_requests_do_not_prolong_the_wait),

@@ -40,6 +40,7 @@ static void defaults(void **state)
     assert_str(a->tools.items[0], STR("*"));
     assert_int_equal(a->plan, PLAN_AUTO);
     assert_int_equal(a->busy, BUSY_ENQUEUE);
+    assert_int_equal(a->on_disconnect, DISCONNECT_CONTINUE);
     assert_true(a->ask_user);
     assert_int_equal(a->max_rounds, AGENT_ROUNDS_MAX);
     assert_str(a->locale, STR(""));
@@ -116,6 +117,7 @@ static void the_agent_in_the_file(void **state)
                        "    ask_user: false\n"
                        "    max_rounds: 1000\n"
                        "    busy: reject\n"
+                       "    on_disconnect: pause\n"
                        "    locale: zh-CN\n"
                        "    starters: [\"帮我约个会\", \"What's next, please?\"]\n"
                        "    budget: {tokens: 200000, minutes: 30}\n"
@@ -131,6 +133,7 @@ static void the_agent_in_the_file(void **state)
     assert_false(a->ask_user);
     assert_int_equal(a->max_rounds, 1000);
     assert_int_equal(a->busy, BUSY_REJECT);
+    assert_int_equal(a->on_disconnect, DISCONNECT_PAUSE);
     assert_str(a->locale, STR("zh-CN"));
     assert_int_equal(a->starters.count, 2);
     assert_str(a->starters.items[1], STR("What's next, please?"));
@@ -156,7 +159,7 @@ static void the_agent_in_the_file(void **state)
         "    prompt: \"You are \\\"Fermata\\\".\\n\\n休止符：等一等。\\n\"  # fermata.yaml:4\n");
     assert_part(out.p,
                 "    policy: {calendar_write: confirm, \"files.*\": deny, \"*\": allow}  # ");
-    assert_part(out.p, "    budget:\n      tokens: 200000  # fermata.yaml:15\n");
+    assert_part(out.p, "    budget:\n      tokens: 200000  # fermata.yaml:16\n");
     config_kit_reads_back(f);
     assert_str(f->config.agent.prompt, STR("You are \"Fermata\".\n\n休止符：等一等。\n"));
 }
@@ -464,6 +467,10 @@ static void values(void **state)
         {"agents-assistant-plan=auto", NULL},
         {"agents-assistant-plan=always", NULL},
         {"agents-assistant-plan=Auto", "\"Auto\" is none of them; write auto, always or never"},
+        {"agents-assistant-on-disconnect=continue", NULL},
+        {"agents-assistant-on-disconnect=cancel", NULL},
+        {"agents-assistant-on-disconnect=stop",
+         "\"stop\" is none of them; write continue, pause or cancel"},
         {"agents-assistant-ask-user=false", NULL},
         {"agents-assistant-ask-user=no", "\"no\" is neither; write true or false"},
         {"agents-assistant-max-rounds=1", NULL},

@@ -309,6 +309,7 @@ static void origins(void **state)
             struct fault why = {0};
             request_set(&r, reading[m], row->host, row->fields);
             assert_row(guard_origin(&s.config, &r.head, &why), OK, "fields", row->fields);
+            assert_row(guard_page(&s.config, &r.head, &why), row->want, "fields", row->fields);
         }
     }
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "app/run_input.h"
 
+#include <string.h>
+
 #include "base/limits.h"
 #include "check.h"
 
@@ -36,7 +38,29 @@ static void refusals(void **state)
         {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]}",
          "messages[0].content[0]"},
         {"{\"messages\":[],\"resume\":{}}", "resume"},
+        {"{\"messages\":[],\"resume\":[7]}", "resume[0]"},
         {"{\"messages\":[],\"resume\":[{}]}", "resume[0].interruptId"},
+        {"{\"messages\":[],\"resume\":[{\"interruptId\":7,\"status\":\"resolved\"}]}",
+         "resume[0].interruptId"},
+        {"{\"messages\":[],\"resume\":[{\"interruptId\":\"\",\"status\":\"resolved\"}]}",
+         "resume[0].interruptId"},
+        {"{\"messages\":[],\"resume\":[{\"interruptId\":\"a\"}]}", "resume[0].status"},
+        {"{\"messages\":[],\"resume\":[{\"interruptId\":\"a\",\"status\":\"done\"}]}",
+         "resume[0].status"},
+        {"{\"messages\":[],\"resume\":[{\"interruptId\":\"a\",\"status\":\"resolved\"},"
+         "{\"interruptId\":\"a\",\"status\":\"cancelled\"}]}",
+         "resume[1].interruptId"},
+        {"{\"messages\":[],\"protocolVersion\":1.0}", "protocolVersion"},
+        {"{\"messages\":[],\"tools\":{}}", "tools"},
+        {"{\"messages\":[],\"context\":\"x\"}", "context"},
+        {"{\"messages\":null}", "messages"},
+        {"{\"messages\":[{\"role\":\"tool\",\"content\":7}]}", "messages[0].content"},
+        {"{\"messages\":[{\"role\":\"tool\",\"content\":{}}]}", "messages[0].content"},
+        {"{\"messages\":[{\"role\":\"tool\",\"content\":[\"a\"]}]}", "messages[0].content[0]"},
+        {"{\"messages\":[{\"role\":\"tool\",\"content\":[{\"type\":\"image\"},"
+         "{\"type\":\"text\"}]}]}",
+         "messages[0].content[1]"},
+        {"{\"messages\":[{\"role\":\"tool\",\"error\":{}}]}", "messages[0].error"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct arena arena;
@@ -69,7 +93,8 @@ static void accepted_forms(void **state)
         OK);
     assert_str(input.thread_id, STR_EMPTY); /* not valid: ours */
     assert_str(input.run_id, STR("r1"));
-    assert_str(input.leg, STR("{\"state\":{\"a\":0.10},\"forwardedProps\":null}"));
+    assert_str(input.leg, STR("{\"state\":{\"a\":0.10}}"));
+    assert_false(input.versioned);
     assert_int_equal(input.message_count, 2); /* what follows the last word of anybody else */
     assert_str(input.messages[0].id, STR("u1"));
     assert_str(input.messages[0].content, STR("\"one\""));
@@ -159,6 +184,149 @@ static void claims(void **state)
     }
 }
 
+/* What a tool message says: "text", or "!text" if it failed. */
+static void results(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *members, *says;
+    } rows[] = {
+        {"\"content\":\"22 degrees\"", "22 degrees"},
+        {"\"content\":\"\"", ""},
+        {"\"content\":null", ""},
+        {"\"role\":\"tool\"", ""},
+        {"\"content\":[]", ""},
+        {"\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image\"},"
+         "{\"type\":\"text\",\"text\":\"b\"}]",
+         "ab"},
+        {"\"content\":\"no\",\"error\":\"denied\"", "!no"},
+        {"\"error\":\"denied\"", "!denied"},
+        {"\"content\":\"yes\",\"error\":null", "yes"},
+        {"\"content\":\"yes\",\"error\":\"\"", "yes"},
+        {"\"content\":\"yes\",\"unknown\":[1]", "yes"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        AUTO(arena_done) struct arena arena;
+        struct run_input input;
+        arena_init(&arena);
+        bool own_role = strstr(rows[i].members, "role");
+        str body = arena_printf(&arena, "{\"messages\":[{%s%s,\"toolCallId\":\"c\"}]}",
+                                own_role ? "" : "\"role\":\"tool\",", rows[i].members);
+        assert_int_equal(parse(&arena, arena_cstr(&arena, body), &input, NULL), OK);
+        assert_int_equal(input.claim_count, 1);
+        const struct claim *claim = &input.claims[0];
+        assert_true(claim->tool);
+        assert_str(claim->call_id, STR("c"));
+        assert_str(arena_printf(&arena, "%s%.*s", claim->failed ? "!" : "", STR_ARG(claim->text)),
+                   str_c(rows[i].says));
+    }
+}
+
+static void resume(void **state)
+{
+    (void)state;
+    AUTO(arena_done) struct arena arena;
+    struct run_input input;
+    arena_init(&arena);
+    assert_int_equal(
+        parse(&arena,
+              "{\"protocolVersion\":\"1.0\",\"messages\":[],\"resume\":["
+              "{\"interruptId\":\"a\",\"status\":\"resolved\",\"payload\":{\"approved\":true},"
+              "\"metadata\":{}},"
+              "{\"interruptId\":\"b\",\"status\":\"cancelled\",\"payload\":null},"
+              "{\"interruptId\":\"c\",\"status\":\"resolved\",\"payload\":\"x\"}]}",
+              &input, NULL),
+        OK);
+    assert_true(input.versioned);
+    assert_str(input.leg, STR("{}"));
+    assert_int_equal(input.resume_count, 3);
+    assert_str(input.resume[0].interrupt_id, STR("a"));
+    assert_false(input.resume[0].cancelled);
+    assert_str(input.resume[0].payload->raw, STR("{\"approved\":true}"));
+    assert_true(input.resume[1].cancelled);
+    assert_null(input.resume[1].payload);
+    assert_str(input.resume[2].payload->text, STR("x"));
+}
+
+/* Null is absent, wherever a field is optional. */
+static void nulls(void **state)
+{
+    (void)state;
+    AUTO(arena_done) struct arena arena;
+    struct run_input input;
+    arena_init(&arena);
+    assert_int_equal(parse(&arena,
+                           "{\"threadId\":null,\"runId\":null,\"agent\":null,\"state\":null,"
+                           "\"tools\":null,\"context\":null,\"forwardedProps\":null,"
+                           "\"resume\":null,\"protocolVersion\":null,\"parentRunId\":null,"
+                           "\"messages\":[{\"role\":\"user\",\"content\":\"hi\",\"id\":null,"
+                           "\"name\":null,\"metadata\":null}]}",
+                           &input, NULL),
+                     OK);
+    assert_int_equal(input.message_count, 1);
+    assert_int_equal(input.resume_count, 0);
+    assert_false(input.versioned);
+    assert_str(input.leg, STR("{}"));
+}
+
+static void ids(void **state)
+{
+    (void)state;
+    AUTO(arena_done) struct arena arena;
+    struct run_input input;
+    arena_init(&arena);
+    assert_int_equal(parse(&arena,
+                           "{\"messages\":[{\"id\":\"s\",\"role\":\"system\"},"
+                           "{\"id\":\"a b\",\"role\":\"assistant\"},"
+                           "{\"id\":\"x\",\"role\":\"activity\",\"content\":{}},"
+                           "{\"role\":\"reasoning\"},{\"id\":\"t\",\"role\":\"tool\"},"
+                           "{\"id\":\"u\",\"role\":\"user\",\"content\":\"hi\"}]}",
+                           &input, NULL),
+                     OK);
+    static const char *const expected[] = {"s", "a b", "", "t", "u"};
+    assert_int_equal(input.id_count, COUNT(expected));
+    for (size_t i = 0; i < COUNT(expected); i++) assert_str(input.ids[i], str_c(expected[i]));
+}
+
+/* At a limit, and one above it: how many of what there are. */
+static void limits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *one, *after;
+        size_t count_max;
+        const char *field; /* that is refused above it; NULL: nothing is */
+    } rows[] = {
+        {"{\"messages\":[", "{\"role\":\"system\"}", "]}", AGUI_IDS_MAX, NULL},
+        {"{\"messages\":[", "{\"role\":\"tool\"}", "]}", RUN_MESSAGES_MAX, "messages"},
+        {"{\"messages\":[],\"resume\":[", "{\"interruptId\":\"%zu\",\"status\":\"cancelled\"}",
+         "]}", RESUME_ENTRIES_MAX, "resume"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (size_t over = 0; over <= 1; over++) {
+            AUTO(arena_done) struct arena arena;
+            AUTO(buf_done) struct buf body;
+            struct run_input input = {0};
+            struct fault why = {0};
+            arena_init(&arena);
+            buf_init(&body, 1024 * 1024);
+            buf_append(&body, str_c(rows[i].before));
+            for (size_t n = 0; n < rows[i].count_max + over; n++) {
+                if (n) buf_char(&body, ',');
+                str one = str_c(rows[i].one), rest = one;
+                str head = str_split(&rest, '%');
+                buf_append(&body, head);
+                if (head.len < one.len) buf_printf(&body, "%zu%.*s", n, STR_ARG(str_drop(rest, 2)));
+            }
+            buf_append(&body, str_c(rows[i].after));
+            assert_false(body.full);
+            enum err e = parse(&arena, arena_cstr(&arena, buf_str(&body)), &input, &why);
+            assert_int_equal(e, over && rows[i].field ? ERR_INVALID_FIELD : OK);
+            if (e) assert_string_equal(why.field, rows[i].field);
+            if (!rows[i].field) assert_int_equal(input.id_count, over ? 0 : AGUI_IDS_MAX);
+        }
+}
+
 static void titles(void **state)
 {
     (void)state;
@@ -196,6 +364,9 @@ int test_run_input(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(accepted_forms),
                                        cmocka_unit_test(files),    cmocka_unit_test(too_many_files),
-                                       cmocka_unit_test(claims),   cmocka_unit_test(titles)};
+                                       cmocka_unit_test(claims),   cmocka_unit_test(results),
+                                       cmocka_unit_test(resume),   cmocka_unit_test(nulls),
+                                       cmocka_unit_test(ids),      cmocka_unit_test(limits),
+                                       cmocka_unit_test(titles)};
     return cmocka_run_group_tests_name("app/run_input", tests, NULL, NULL);
 }

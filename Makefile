@@ -24,7 +24,7 @@ build:
 	@scripts/build release
 
 test:
-	@scripts/setup
+	@scripts/setup test
 	@scripts/test
 
 bench:

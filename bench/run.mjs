@@ -19,6 +19,7 @@ import { promisify } from 'node:util';
 import {
   Skip, bin, column, compare, inTurns, load, median, micros, millis, perSecond, quick, root, thousands, untilReady, withServer,
 } from './kit.mjs';
+import { dialectsRow } from './dialects.mjs';
 import * as open from './open.mjs';
 
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
@@ -325,6 +326,7 @@ const rows = [
   ],
   ['paced-p50', '  its p50 from POST to reader', paced('p50_us', millis), noBudget],
   ['paced-p99', '  its p99 from POST to reader', paced('p99_us', millis), noBudget],
+  ['dialects', '200 readers of each dialect, 200 deltas a run', dialectsRow, noBudget],
   ['slow-head', 'p99 beside 2,000 slow heads', slow('head', '/hello'), noBudget],
   ['slow-body', 'p99 beside 2,000 slow bodies', slow('body', '/publish'), noBudget],
   ['slow-read', 'p99 beside 2,000 that never read', slow('read', '/big'), noBudget],

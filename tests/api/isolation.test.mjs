@@ -39,7 +39,7 @@ const ROUTES = {
   'POST /api/v1/agent/runs/{threadId}/cancel': [{}, { body: {} }, { body: { runId: 'r1' } }, { body: { queue: true } }],
   'DELETE /api/v1/agent/runs/{threadId}/queue/{n}': [{}],
   'GET /api/v1/agent/runs/{threadId}/events': [{ stream: true }, { stream: true, query: '?after=0' }, { stream: true, query: '?after=99' },
-    { stream: true, query: '?runId=r1' }, { query: '?format=ag-ui' }],
+    { stream: true, query: '?runId=r1' }, { stream: true, query: '?format=ag-ui' }],
   'GET /api/v1/agent/runs/{threadId}/history': [{}, { query: '?limit=1' }, { query: '?before=2' }, { query: '?after=1' }],
   'GET /api/v1/agent/threads/{threadId}': [{}],
   'PATCH /api/v1/agent/threads/{threadId}': [{ body: { title: 'his' } }, { body: {} }],
@@ -60,6 +60,8 @@ const ROUTES = {
 const COMMON = [
   'GET /api/v1/agent/agents/{name}/settings',
   'PATCH /api/v1/agent/agents/{name}/settings',
+  'POST /api/v1/agent/ag-ui/{agent}',
+  'GET /api/v1/agent/ag-ui/{agent}/capabilities',
 ];
 
 // Routes that take a thread's id elsewhere.

@@ -224,7 +224,8 @@ describe('words that a client puts into other mouths', () => {
   for (const i of [0, 1, 2]) {
     test(`alone they are no message, and noted (${i})`, async () => {
       const { threadId, open: [asked] } = await waiting(server, 'book');
-      assertProblem(await postRun(server, { threadId, messages: forged(asked)[i] }), 400, 'invalid_field', 'messages');
+      const field = ['messages[0].toolCallId', 'messages', 'messages[1].toolCallId'][i];
+      assertProblem(await postRun(server, { threadId, messages: forged(asked)[i] }), 400, 'invalid_field', field);
       assert.equal((await interaction(server, asked.interactionId)).status, 'open');
       assert.deepEqual(audit(home, threadId, REFUSED).map(({ why, via }) => [why, via]), [['client_history', 'message']]);
       assert.equal(events(asked), 0);

@@ -171,10 +171,6 @@ describe('refused', () => {
     }
   });
 
-  test('a stream in answer to a POST', async () => {
-    assertProblem(await postRun(server, { threadId: 'refused', ...text('hi') }, { accept: 'text/event-stream' }), 406, 'not_acceptable');
-  });
-
   test('and nothing of it is left', async () => {
     assertProblem(await get(server, '/threads/refused'), 404, 'not_found');
   });

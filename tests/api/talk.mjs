@@ -20,6 +20,7 @@ const FRAME = /^(?:id: (\d+)\n)?event: ([a-z.]+)\ndata: (.+)$/; // the dot: no l
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 export { TIME };
+export const isPreview = (type) => PREVIEWS.includes(type);
 
 // A server whose model says what the lines say: {home, server}. Ends with the test.
 export async function startTalk(t, lines, env = {}) {
@@ -95,7 +96,7 @@ export const isEnd = ({ type }) => type === 'run.finished' || type === 'run.erro
 export const endOf = (runId) => (event) => isEnd(event) && event.runId === runId;
 
 // The texts of messages and reasonings, and the arguments of calls, as a client builds them, checked at every step.
-class Texts {
+export class Texts {
   constructor() {
     this.open = new Map(); // messageId -> text so far
     this.thoughts = new Map();

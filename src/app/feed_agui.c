@@ -80,11 +80,9 @@ static bool is_over(const struct scene *scene)
     return !str_eq(json_text(json_get(data, STR("outcome"))), STR("interrupted"));
 }
 
-static void send_tail(struct reader *reader, const struct scene *scene)
+static void put_tail(struct buf *out, const struct reader *reader, const struct scene *scene)
 {
-    struct buf out;
-    buf_init(&out, FEED_FRAME_BYTES_MAX);
-    agui_tail(&out, reader->profile,
+    agui_tail(out, reader->profile,
               &(struct agui_tail){.thread_id = str_c(reader->thread_id),
                                   .run_id = str_c(reader->run_id),
                                   .step = scene->step,
@@ -95,14 +93,27 @@ static void send_tail(struct reader *reader, const struct scene *scene)
                                   .model = scene->model,
                                   .input_tokens = scene->input_tokens,
                                   .output_tokens = scene->output_tokens});
-    bool sent = !out.full && sse_send(reader->stream, buf_str(&out));
-    buf_done(&out);
-    reader->begun = false;
+}
+
+/* The tail is with the stream, or could not be: then the body ends without it. */
+static void end_run(struct reader *reader, const struct scene *scene, bool sent)
+{
     bool more = reader->all_legs || (reader->then_run[0] && is_over(scene));
+    reader->begun = false;
     if (!sent || !more)
         close_stream(reader);
     else
         rest(reader);
+}
+
+static void send_tail(struct reader *reader, const struct scene *scene)
+{
+    struct buf out;
+    buf_init(&out, FEED_FRAME_BYTES_MAX);
+    put_tail(&out, reader, scene);
+    bool sent = !out.full && sse_send(reader->stream, buf_str(&out));
+    buf_done(&out);
+    end_run(reader, scene, sent);
 }
 
 /* The end of a leg has been read: for all who wait for it, and for those who come to it later. */
@@ -161,9 +172,10 @@ void agui_reader_dropped(struct reader *reader, const struct fact *finished)
     if (!reader->stream) return;
     buf_init(&out, FACT_FRAME_BYTES_MAX);
     agui_started(&out, reader->profile, str_c(reader->thread_id), str_c(reader->run_id));
-    (void)sse_send(reader->stream, buf_str(&out));
+    put_tail(&out, reader, &scene);
+    bool sent = !out.full && sse_send(reader->stream, buf_str(&out));
     buf_done(&out);
-    send_tail(reader, &scene);
+    end_run(reader, &scene, sent);
 }
 
 /* ---- heads ---- */
@@ -211,15 +223,17 @@ static void send_head(struct reader *reader, const struct scene *scene)
     struct buf out;
     buf_init(&out, FEED_FRAME_BYTES_MAX);
     agui_head(&out, reader->profile, &head);
+    if (reader->idle) put_tail(&out, reader, scene); /* behind a long head there is no room */
     bool sent = !out.full && sse_send(reader->stream, buf_str(&out));
     buf_done(&out);
     grown_free(TAKE(reader->grown));
+    reader->id_count = 0; /* from here on it has what we tell it */
     reader->joined = false;
     reader->begun = true;
     if (!sent)
         agui_reader_end(reader, "too_large", "the conversation is too long for this form");
     else if (reader->idle)
-        send_tail(reader, scene);
+        end_run(reader, scene, true);
     else
         follow(reader);
 }
@@ -279,12 +293,14 @@ static void look_for_leg(struct reader *reader)
     }
     size_t next = reader->leg + 1;
     const struct agui_leg *leg = agui_log_leg(log, next);
+    bool lost = reader->lost || (next < log->leg_count && !leg); /* its place, or several legs */
     reader->at = AGUI_PENDING;
-    if (next >= log->leg_count) return;
-    if (!leg) { /* several have */
+    reader->lost = false;
+    if (lost) {
         agui_reader_join(reader);
         return;
     }
+    if (next >= log->leg_count) return;
     agui_reader_begins(reader, next, 0);
     open_by_itself(reader, &(struct scene_want){
                                .seq = leg->began, .run_id = str_c(leg->run_id), .messages = true});
@@ -313,7 +329,9 @@ static void on_lag(void *arg)
         return;
     }
     send_error(reader, "lagging", "you read too slowly; the run goes on below");
-    agui_reader_join(reader);
+    reader->lost = true;
+    reader->at = AGUI_RESTING;
+    if (sse_drained(reader->stream)) look_for_leg(reader);
 }
 
 static void on_close(void *arg)

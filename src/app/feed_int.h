@@ -101,6 +101,7 @@ struct reader {
     bool joined;         /* its head has the messages in any case */
     bool idle;           /* it joined no leg: the last outcome follows the head at once */
     bool begun;          /* RUN_STARTED is out, the end is not */
+    bool lost;           /* the log has dropped its place: it has to join anew */
     bool limited;        /* it leaves the log where its leg ends */
     size_t leg;          /* that it reads: its number in the log */
     uint64_t place;      /* where it begins in the log */

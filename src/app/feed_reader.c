@@ -554,11 +554,12 @@ void feeds_room(struct reader *reader)
     reader_hold(reader);
     reader->draining = reader->refused = false;
     if (reader->lagged) { /* it saw previews whose end it missed */
-        reader->lagged = false;
         reader->skip = 0;
         give_reset(reader, "lagging", reader->seq);
+        reader->lagged = reader->draining = reader->refused;
+        reader->skip = 0;
     }
-    if (!reader->gone) reader_read(reader, false);
+    if (!reader->gone && !reader->draining) reader_read(reader, false);
     reader_release(reader);
 }
 

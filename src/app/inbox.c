@@ -163,7 +163,7 @@ static void take_list(struct inbox_reader *reader, const struct list *list)
     }
     reader->full = !reader->sink->on_text(reader->arg, buf_str(&out));
     reader->listed = !reader->full;
-    reader->from = 0;
+    reader->from = reader->inbox->told;
 }
 
 static void list_done(struct job *job, enum err e)

@@ -49,6 +49,7 @@ static struct reader *open_reader(const struct post_run *post)
                              .ids = take->input.ids,
                              .id_count = take->input.id_count,
                              .wait_run = again ? STR_EMPTY : take->wait_run,
+                             .then_run = again ? STR_EMPTY : take->then_run,
                              .of_run =
                                  again ? run_of(exchange_arena(x), change->body) : take->of_run};
     return feeds_agui(x->server->feeds, change->thread, x->who.user, &open);

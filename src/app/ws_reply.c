@@ -56,9 +56,12 @@ void reply_fault(struct buf *out, str id, enum err e, const struct fault *why, s
 
 /* "messages[0].content[1].url" of the request that was made from a message is "content[1].url" of
  * the message. */
-static str frame_field(enum client_frame_type type, str field)
+static str frame_field(enum client_frame_type type, str field, str code)
 {
     static const str before = {"messages[0].", 12};
+    if (type == FRAME_MESSAGE &&
+        str_eq(field, STR("messages"))) /* the id is known, or it is long */
+        return str_eq(code, str_c(err_code(ERR_INVALID_FIELD))) ? STR("messageId") : STR("content");
     if (type != FRAME_MESSAGE || !str_starts(field, before)) return field;
     field = str_drop(field, before.len);
     return str_eq(field, STR("id")) ? STR("messageId") : field;
@@ -75,9 +78,9 @@ void reply_problem(struct buf *out, str id, enum client_frame_type type, str pro
     if (json_parse(&arena, problem, &json, NULL)) { /* made by us: it is JSON, if it is whole */
         put_error(&w, str_c(err_code(ERR_INTERNAL)), str_c(err_title(ERR_INTERNAL)), STR_EMPTY);
     } else {
-        str field = frame_field(type, json_text(json_get(json, STR("field"))));
-        put_error(&w, json_text(json_get(json, STR("code"))),
-                  json_text(json_get(json, STR("detail"))), field);
+        str code = json_text(json_get(json, STR("code")));
+        str field = frame_field(type, json_text(json_get(json, STR("field"))), code);
+        put_error(&w, code, json_text(json_get(json, STR("detail"))), field);
         for (const struct json *at = json->child; at; at = at->next) {
             size_t i = 0;
             while (i < COUNT(said) && !str_eq(at->key, str_c(said[i]))) i++;

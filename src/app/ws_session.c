@@ -2,9 +2,9 @@
  *
  * One WebSocket: what its client says, and what it is told.
  *
- *     text ─► still allowed? ─► client_frame_parse ─► subscribe, unsubscribe, ping     here
- *                 │ no: 1008          │ no: error   message, stop, answers          a route's handler
- *                                                                                   (inside.h)
+ *     text ─► client_frame_parse ─► still allowed? ─┬─► subscribe, unsubscribe, ping: here
+ *                    │ no: error         │ no: 1008  └─► message, stop, answers: a route's handler,
+ *                                                      through inside.h
  *     ◄─ ack or error, with the frame's id
  *     ◄─ events of each session that it reads (feed.h), news of the inbox (inbox.h)
  *
@@ -17,9 +17,12 @@
  * closes with 1013, and the client comes back with the last seq it has.
  *
  * Invariants:
- * 1. A session is freed at the end of a turn of the loop, by end(), and nowhere else.
+ * 1. A session is freed at the end of a turn of the loop, by end(); or with all others, when the
+ *    server ends.
  * 2. `ws` is NULL exactly when the connection has gone by itself.
  * 3. At most one frame is worked on (`work`). It outlives the session if it has to: a handler has it.
+ *
+ * To add a frame: client_frame.c says how, and a row of `doings` here.
  */
 #include "app/ws_session.h"
 
@@ -69,8 +72,10 @@ struct work {
     struct ws_session *session; /* NULL: it has gone */
     struct server *server;
     struct arena arena;
-    str text, id;
+    str id;
     struct client_frame frame;
+    enum err wrong; /* with the frame */
+    struct fault why;
 };
 
 struct ws_session {
@@ -435,21 +440,19 @@ static void work_go(struct work *work)
 {
     struct ws_session *s = work->session;
     const struct insider *insider = &s->insider;
-    struct fault why = {0};
-    enum err e = client_frame_parse(&work->arena, work->text, &work->id, &work->frame, &why);
     str by = insider->who.key_id.len ? insider->who.key_id : insider->client;
-    bool bad = e != OK;
+    enum err e = work->wrong;
     if (auth_count(work->server->auth, by)) {
         work->server->metrics.rate_limited++;
-        e = fault_field(&why, ERR_RATE_LIMITED, "", "more than %u requests a second",
+        e = fault_field(&work->why, ERR_RATE_LIMITED, "", "more than %u requests a second",
                         work->server->config->rate_max);
     }
     if (!e) {
         doings[work->frame.type](work);
         return;
     }
-    say_fault(s, work->id, e, &why, STR_EMPTY);
-    if (bad) note_bad(s);
+    say_fault(s, work->id, e, &work->why, STR_EMPTY);
+    if (work->wrong) note_bad(s);
     work_end(work);
 }
 
@@ -464,13 +467,14 @@ static void not_allowed(struct work *work)
 static void on_asked(struct inside_ask *ask, enum err e)
 {
     struct work *work = CONTAINER(ask, struct work, ask);
-    struct fault why = {0};
     if (!work->session) {
         work_end(work);
     } else if (e == ERR_UNAUTHENTICATED) {
         not_allowed(work);
     } else if (e) {
-        say_fault(work->session, STR_EMPTY, e < ERR_IO ? e : ERR_INTERNAL, &why, STR_EMPTY);
+        e = fault_field(&work->why, e < ERR_IO ? e : ERR_INTERNAL, "",
+                        "nobody knows now whether your session is still good; try again");
+        say_fault(work->session, work->id, e, &work->why, STR_EMPTY);
         work_end(work);
     } else {
         work_go(work);
@@ -484,7 +488,8 @@ static void work_start(struct ws_session *s, str text)
     arena_init(&work->arena);
     work->session = s;
     work->server = s->sockets->server;
-    work->text = arena_str(&work->arena, text);
+    work->wrong = client_frame_parse(&work->arena, arena_str(&work->arena, text), &work->id,
+                                     &work->frame, &work->why);
     s->work = work;
     enum err e = inside_still(work->server, &s->insider);
     if (e == ERR_BUSY)

@@ -76,14 +76,14 @@ enum {
                                             from the store */
 
     /* WebSocket. */
-    WS_MESSAGE_BYTES_MAX = 256 * 1024,     /* from a client; 1009 beyond. An answer has 64 KiB */
+    WS_MESSAGE_BYTES_MAX = 256 * 1024,     /* from a client; 1009 beyond. Longer ones go by HTTP */
     WS_FRAGMENTS_MAX = 64,                 /* of a message; 1008 beyond */
     WS_QUEUE_BYTES_MAX = 256 * 1024,       /* waiting for a slow reader; then 1013 */
     WS_PONG_MS_MAX = 60 * 1000,            /* without an answer to our ping it is dropped */
     WS_CLOSE_MS_MAX = 2 * 1000,            /* for the peer's close frame */
     WS_PINGS_MAX = 100,                    /* from a client in a second; 1008 beyond */
     WS_CATCHUP_BYTES_MAX = 128 * 1024,     /* of the queue, for old events: acks have the rest */
-    WS_SLOW_MS_MAX = 2 * 1000,             /* no room for what happens now, for so long: 1013 */
+    WS_SLOW_MS_MAX = 5 * 1000,             /* no room for what happens now, for so long: 1013 */
     WS_SUBSCRIPTIONS_MAX = 256,            /* of a socket; a person looks at a few */
     WS_SUBSCRIPTIONS_ALL_MAX = 100 * 1000, /* of all of them; FEEDS_MAX counts on it */
     WS_FRAMES_MAX = 64,                    /* that wait while one is worked on */

@@ -358,6 +358,9 @@ static void reopen(struct buf *out, const struct agui_growing *growing, bool who
     if (growing->text.len) {
         agui_words_start(out, &agui_text, 0, id);
         if (whole) agui_words_content(out, &agui_text, 0, id, growing->text);
+#ifdef FERMATA_PLANT_DOUBLE_DELTA /* a bug that tests/fault/cuts-dialects.test.mjs has to find */
+        agui_words_content(out, &agui_text, 0, id, growing->text);
+#endif
     }
     for (size_t i = 0; i < growing->call_count; i++) {
         const struct agui_call *call = &growing->calls[i];

@@ -348,6 +348,14 @@ describe('the stream', () => {
   let n = 0;
   const fresh = () => `s${++n}`;
 
+  // Two whole runs, one after the other, under the same id.
+  function assertTwo(run, ids, ...texts) {
+    const second = run.events.findLastIndex(({ type }) => type === 'RUN_STARTED');
+    const both = [run.events.slice(0, second), run.events.slice(second)].map((events) => ({ ...run, events }));
+    for (const one of both) assert.equal(assertRun(one, ids).outcome.type, 'success');
+    assert.deepEqual(both.map(textOf), texts);
+  }
+
   test('is the answer of POST /runs to whoever asks for it by name', async (t) => {
     const path = `${AGENT}/runs`;
     for (const accept of ['text/event-stream', 'application/json, text/event-stream', 'TEXT/Event-Stream;q=0.5']) {
@@ -506,15 +514,29 @@ describe('the stream', () => {
     }
   });
 
-  test('with resume and a message: the leg that goes on', async (t) => {
+  test('with resume and a message: the leg that goes on, then the run of the message', async (t) => {
     const threadId = fresh();
     const first = await runWhole(t, server, input(threadId, 'r1', [user('question', 'u1')]));
     const [interrupt] = lastOf(first).outcome.interrupts;
     const run = await runWhole(t, server, input(threadId, 'r2', [user('question', 'u1'), user('hello', 'u2')],
       { resume: [{ interruptId: interrupt.id, status: 'resolved', payload: 'Red' }] }));
-    assert.equal(assertRun(run, { threadId, runId: 'r2' }).outcome.type, 'success');
-    assert.equal(textOf(run), 'Done.');
-    await factsUntil(t, server, threadId, endOf('r2'));
+    assertTwo(run, { threadId, runId: 'r2' }, 'Done.', 'Hello.');
+  });
+
+  test('a message instead of a result: likewise', async (t) => {
+    const threadId = fresh();
+    await runWhole(t, server, input(threadId, 'r1', [user('where', 'u1')]));
+    const run = await runWhole(t, server, input(threadId, 'r2', [user('where', 'u1'), user('hello', 'u2')]));
+    assertTwo(run, { threadId, runId: 'r2' }, 'Done.', 'Hello.');
+    assert.equal(run.events.find(({ type }) => type === 'TOOL_CALL_RESULT').metadata['fermata.result'].error, 'not answered');
+  });
+
+  test('the leg that goes on waits again: it ends there, and the message waits', async (t) => {
+    const threadId = fresh();
+    await runWhole(t, server, input(threadId, 'r1', [user('pick', 'u1')]));
+    const run = await runWhole(t, server, input(threadId, 'r2', [user('pick', 'u1'), user('hello', 'u2')]));
+    assert.equal(assertRun(run, { threadId, runId: 'r2' }).outcome.pendingToolCallIds.length, 1);
+    assert.equal((await runOf(server, threadId)).queue.length, 1);
   });
 
   test('for clients before 1.0', async (t) => {

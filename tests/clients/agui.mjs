@@ -71,11 +71,13 @@ export class Turn {
     return within(RUN_MS_MAX, what, seen());
   }
 
-  // The run to its end, without a fault.
-  async end() {
+  // The run to its end, without a fault. `runs`: how many the answer has, which is two when the request answers one and brings
+  // a message besides.
+  async end({ runs = 1 } = {}) {
     await within(RUN_MS_MAX, `the end of ${this.runId}`, this.running);
     assert.equal(this.error, null, this.error?.stack);
-    assert.deepEqual(this.faults(), []);
+    assert.deepEqual(this.faults({ many: runs > 1 }), []);
+    assert.equal(this.sent().filter(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR').length, runs);
     return this;
   }
 

@@ -55,10 +55,9 @@ for (const client of CLIENTS) {
       await accepted(server, { threadId, messages: [user('other')] });
       await until(server, threadId, 'completed');
       const turn = await tab.say('hello');
-      assert.equal(turn.of('MESSAGES_SNAPSHOT').length, 1, 'the client is told what it has missed');
-      // A client puts what it did not know behind what it has; only a reload has it in order.
-      assert.deepEqual(byId(tab.messages), byId(await story(server, threadId)));
-      await assertSame(tab, server, { live: false });
+      // A client puts what it did not know behind what it has: first it has to drop its newest message, then it gets all.
+      assert.deepEqual(turn.of('MESSAGES_SNAPSHOT').map(({ messages }) => messages.length), [2, 5]);
+      await assertSame(tab, server);
     });
 
     test('a client that looks in between gets it in order', async (t) => {
@@ -106,8 +105,7 @@ for (const client of CLIENTS) {
       const turn = await tab.resume('two hours');
       assert.equal(turn.outcome, 'success');
       assert.deepEqual(tab.open, []);
-      assert.deepEqual(byId(tab.messages), byId(await story(server, threadId)));
-      await assertSame(tab, server, { live: false });
+      await assertSame(tab, server);
     });
 
     test('an approval that is declined by a message from elsewhere', async (t) => {
@@ -163,7 +161,7 @@ for (const client of CLIENTS) {
       await turn.end();
       assert.equal((await next.end()).outcome, 'success');
       assert.equal(next.of('RUN_STARTED')[0].runId, next.runId);
-      assert.deepEqual(byId(second.messages), byId(await story(server, threadId)));
+      await assertSame(second, server);
       await tab.run();
       await assertSame(tab, server);
     });

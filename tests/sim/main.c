@@ -195,6 +195,7 @@ static void live_run(struct sim *sim)
     sim->process.flight_count = 0;
     sim->process.letting_go = false;
     sim->process.again = sim->process.alone = false;
+    sim->process.speech = (struct speech){0}; /* gone with whoever worked on the run */
 }
 
 static void sim_init(struct sim *sim, const struct scenario *scenario, struct coverage *coverage,

@@ -47,6 +47,7 @@ void speech_discard(struct speech *speech, const char *reason)
 static void on_text(void *arg, str delta)
 {
     struct speech *speech = arg;
+    if (!delta.len) return;
     if (speech->text.len == 0) show(speech, (struct preview){.kind = PREVIEW_MESSAGE_START});
     show(speech,
          (struct preview){.kind = PREVIEW_TEXT, .delta = delta, .offset = speech->text_units});
@@ -57,6 +58,7 @@ static void on_text(void *arg, str delta)
 static void on_reasoning(void *arg, str delta)
 {
     struct speech *speech = arg;
+    if (!delta.len) return;
     show(speech, (struct preview){
                      .kind = PREVIEW_REASONING, .delta = delta, .offset = speech->reasoning_units});
     buf_append(&speech->reasoning, delta);

@@ -233,7 +233,8 @@ void reader_gone(struct reader *reader, bool left)
         reader->log = NULL;
         feed->reap.fn = reap;
         if (!feed_readers(feed)) {
-            left_alone(feed, left);
+            bool read = reader->kind != READER_AGUI || reader->at != AGUI_PENDING;
+            left_alone(feed, left && read); /* one that waits in the queue has read nothing */
             loop_defer(feed->feeds->server->loop, &feed->reap);
         }
         if (feed->walking) return;

@@ -30,40 +30,51 @@
 #include "base/limits.h"
 #include "base/log.h"
 
+#define TOO_SLOW "you read too slowly; ask again and go on from there"
+
 static void close_stream(struct reader *reader)
 {
     sse_close(reader->stream);
     reader_gone(reader, false);
 }
 
+/* Its end cannot be told: a body that ended in good order would look like success. */
+static void cut_stream(struct reader *reader)
+{
+    sse_cut(reader->stream);
+    reader_gone(reader, false);
+}
+
 /* ---- sending away ---- */
 
-static void send_error(struct reader *reader, const char *code, const char *message)
+static bool send_error(struct reader *reader, const char *code, const char *message)
 {
     struct buf out;
     buf_init(&out, FACT_FRAME_BYTES_MAX);
     agui_error(&out, code, message);
-    (void)sse_send(reader->stream, buf_str(&out)); /* no room: the body ends without it */
+    bool sent = sse_send(reader->stream, buf_str(&out));
     buf_done(&out);
     reader->begun = false;
+    reader->told = true;
+    return sent;
 }
 
 /* What the log holds for it comes first. */
 void agui_reader_end(struct reader *reader, const char *code, const char *message)
 {
-    if (!reader->stream) {
-        reader_gone(reader, false);
-        return;
-    }
+    reader->end_code = code;
+    reader->end_message = message;
+    if (!reader->stream) return; /* feeds_agui_answer follows, and says it */
     if (reader->at == AGUI_FOLLOWING) {
-        reader->end_code = code;
-        reader->end_message = message;
         if (!reader->limited) sse_until(reader->stream, sse_log_end(reader->log->log));
         reader->limited = true;
         return;
     }
-    if (reader->begun || !reader->all_legs) send_error(reader, code, message);
-    close_stream(reader);
+    bool owed = reader->begun || (!reader->told && !reader->all_legs);
+    if (owed && !send_error(reader, code, message))
+        cut_stream(reader);
+    else
+        close_stream(reader);
 }
 
 /* ---- tails ---- */
@@ -95,15 +106,18 @@ static void put_tail(struct buf *out, const struct reader *reader, const struct 
                                   .output_tokens = scene->output_tokens});
 }
 
-/* The tail is with the stream, or could not be: then the body ends without it. */
+/* The tail is with the stream, or could not be. */
 static void end_run(struct reader *reader, const struct scene *scene, bool sent)
 {
     bool more = reader->all_legs || (reader->then_run[0] && is_over(scene));
     reader->begun = false;
-    if (!sent || !more)
-        close_stream(reader);
-    else
+    reader->told = true;
+    if (!sent)
+        cut_stream(reader);
+    else if (more)
         rest(reader);
+    else
+        close_stream(reader);
 }
 
 static void send_tail(struct reader *reader, const struct scene *scene)
@@ -147,18 +161,14 @@ static void on_until(void *arg)
         agui_reader_end(reader, reader->end_code, reader->end_message);
         return;
     }
-    const struct agui_leg *leg = agui_log_leg(log, reader->leg);
-    if (!leg) {
-        agui_reader_end(reader, "lagging", "you read too slowly; ask again and go on from there");
-        return;
-    }
     if (log->tail && log->tail->leg == reader->leg) {
         send_tail(reader, &log->tail->scene);
         return;
     }
     if (log->tail_loading == reader->leg) return;
-    struct load *load = load_new(
-        log, &(struct scene_want){.seq = leg->ended, .run_id = str_c(leg->run_id), .end = true});
+    struct load *load = load_new(log, &(struct scene_want){.seq = reader->leg_ended,
+                                                           .run_id = str_c(reader->leg_run),
+                                                           .end = true});
     load->leg = log->tail_loading = reader->leg;
     load->then = tail_read;
     load_start(load);
@@ -195,13 +205,28 @@ static bool needs_messages(struct reader *reader, const struct scene *scene)
     return !agui_same_ids(&arena, scene->rows, scene->row_count, reader->ids, reader->id_count);
 }
 
+/* Its leg is over: it leaves the log there, and needs to know which it was. */
+static void limit(struct reader *reader, const struct agui_leg *leg)
+{
+    reader->limited = true;
+    reader->leg_ended = leg->ended;
+    memcpy(reader->leg_run, leg->run_id, sizeof reader->leg_run);
+    sse_until(reader->stream, leg->end_place);
+}
+
+static void on_lag(void *arg);
+
 static void follow(struct reader *reader)
 {
     const struct agui_leg *leg = agui_log_leg(reader->log, reader->leg);
+    if (!leg) { /* forgotten, while the head was on its way */
+        on_lag(reader);
+        return;
+    }
     reader->at = AGUI_FOLLOWING;
+    reader->limited = false;
     sse_follow(reader->stream, reader->log->log, reader->place);
-    reader->limited = leg && leg->ended;
-    if (reader->limited) sse_until(reader->stream, leg->end_place);
+    if (leg->ended) limit(reader, leg);
 }
 
 static void send_head(struct reader *reader, const struct scene *scene)
@@ -229,9 +254,9 @@ static void send_head(struct reader *reader, const struct scene *scene)
     grown_free(TAKE(reader->grown));
     reader->id_count = 0; /* from here on it has what we tell it */
     reader->joined = false;
-    reader->begun = true;
+    reader->begun = reader->told = true;
     if (!sent)
-        agui_reader_end(reader, "too_large", "the conversation is too long for this form");
+        cut_stream(reader);
     else if (reader->idle)
         end_run(reader, scene, true);
     else
@@ -265,8 +290,7 @@ void agui_reader_begins(struct reader *reader, size_t leg, uint64_t load)
 void agui_reader_ends(struct reader *reader)
 {
     if (reader->at != AGUI_FOLLOWING || reader->limited) return; /* follow() sees it */
-    reader->limited = true;
-    sse_until(reader->stream, agui_log_leg(reader->log, reader->leg)->end_place);
+    limit(reader, agui_log_leg(reader->log, reader->leg));
 }
 
 static void open_by_itself(struct reader *reader, const struct scene_want *want)
@@ -308,8 +332,7 @@ static void look_for_leg(struct reader *reader)
 
 static void rest(struct reader *reader)
 {
-    const struct agui_leg *leg = agui_log_leg(reader->log, reader->leg);
-    if (leg && !reader->idle) reader->seq = leg->ended;
+    if (!reader->idle) reader->seq = reader->leg_ended;
     reader->at = AGUI_RESTING;
     if (sse_drained(reader->stream)) look_for_leg(reader);
 }
@@ -324,11 +347,15 @@ static void on_lag(void *arg)
 {
     struct reader *reader = arg;
     reader->at = AGUI_CLOSING;
-    if (!reader->all_legs) {
-        agui_reader_end(reader, "lagging", "you read too slowly; ask again and go on from there");
+    if (reader->end_code || !reader->all_legs) {
+        agui_reader_end(reader, reader->end_code ? reader->end_code : "lagging",
+                        reader->end_code ? reader->end_message : TOO_SLOW);
         return;
     }
-    send_error(reader, "lagging", "you read too slowly; the run goes on below");
+    if (!send_error(reader, "lagging", "you read too slowly; the run goes on below")) {
+        cut_stream(reader);
+        return;
+    }
     reader->lost = true;
     reader->at = AGUI_RESTING;
     if (sse_drained(reader->stream)) look_for_leg(reader);
@@ -402,6 +429,10 @@ static void enter(struct reader *reader, int64_t thread)
 static void joined(struct reader *reader, const struct join *join)
 {
     struct agui_log *log = reader->log;
+    if (log->dead) { /* until those who read it have gone */
+        agui_reader_end(reader, "lagging", TOO_SLOW);
+        return;
+    }
     if (agui_log_held(log)) return; /* asked again when its place is known */
     reader->joined = true;
     reader->idle = !join->live;
@@ -506,16 +537,22 @@ struct reader *feeds_agui(struct feeds *feeds, int64_t thread, str owner,
     copy_ids(reader, open);
     if (thread) enter(reader, thread);
     reader->at = open->wait_run.len ? AGUI_PENDING : AGUI_JOINING;
+    if (reader->log && reader->log->dead) agui_reader_end(reader, "lagging", TOO_SLOW);
     return reader;
 }
 
 void feeds_agui_answer(struct reader *reader, struct exchange *x)
 {
+    bool stopping = reader->feeds->server->stopping;
     reader->key_id = feed_copy(x->who.key_id);
     memcpy(reader->session, x->who.session, HASH_BYTES);
     reader->stream = sse_open(x->request, NULL, 0, &agui_ops, reader);
     if (!reader->stream)
         reader_gone(reader, false);
+    else if (reader->end_code) /* sent away before it could be told */
+        agui_reader_end(reader, reader->end_code, reader->end_message);
+    else if (stopping) /* whoever stops has told the streams that there were */
+        on_stop(reader);
     else if (reader->at == AGUI_JOINING)
         agui_reader_join(reader);
 }

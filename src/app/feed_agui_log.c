@@ -216,6 +216,7 @@ static void make_snapshot(struct agui_log *log, int64_t seq)
 static void give_up(struct agui_log *log, const char *code, const char *message)
 {
     ops_clear(log);
+    log->dead = true;
     for (struct reader *reader = log->feed->readers, *next; reader; reader = next) {
         next = reader->feed_next;
         if (!reader->gone && reader->log == log) agui_reader_end(reader, code, message);
@@ -305,18 +306,19 @@ void agui_log_fact(struct agui_log *log, const struct fact *fact)
 {
     bool begins = is(fact, FACT_RUN_STARTED);
     bool ends = is(fact, FACT_RUN_FINISHED) || is(fact, FACT_RUN_ERROR);
-    if (!log->readers) return;
+    if (!log->readers || log->dead) return;
     log->seq = fact->seq;
     if (ends && ends_elsewhere(log, fact)) return;
     if (begins) snprintf(log->run_id, sizeof log->run_id, "%.*s", STR_ARG(fact->run_id));
     put_frames(log, agui_fact(&log->fold, &log->frame, fact));
+    if (log->dead) return;
     if (begins) add_op(log, OP_BEGIN, fact->seq, fact->run_id);
     if (ends) add_op(log, OP_END, fact->seq, STR_EMPTY);
 }
 
 void agui_log_preview(struct agui_log *log, const struct preview *preview)
 {
-    if (log->readers) put_frames(log, agui_preview(&log->fold, &log->frame, preview));
+    if (log->readers && !log->dead) put_frames(log, agui_preview(&log->fold, &log->frame, preview));
 }
 
 /* ---- what is growing ---- */

@@ -98,15 +98,18 @@ struct reader {
     str *ids;       /* of the client's messages; one allocation with their texts */
     size_t id_count;
     bool all_legs;
-    bool joined;         /* its head has the messages in any case */
-    bool idle;           /* it joined no leg: the last outcome follows the head at once */
-    bool begun;          /* RUN_STARTED is out, the end is not */
-    bool lost;           /* the log has dropped its place: it has to join anew */
-    bool limited;        /* it leaves the log where its leg ends */
-    size_t leg;          /* that it reads: its number in the log */
-    uint64_t place;      /* where it begins in the log */
-    uint64_t load;       /* that it waits for */
-    struct grown *grown; /* what was growing when it joined */
+    bool joined;       /* its head has the messages in any case */
+    bool idle;         /* it joined no leg: the last outcome follows the head at once */
+    bool told;         /* it was sent something */
+    bool begun;        /* RUN_STARTED is out, the end is not */
+    bool lost;         /* the log has dropped its place: it has to join anew */
+    bool limited;      /* it leaves the log where its leg ends */
+    size_t leg;        /* that it reads: its number in the log */
+    uint64_t place;    /* where it begins in the log */
+    int64_t leg_ended; /* limited: the last fact of its leg, and the run */
+    char leg_run[ID_CLIENT_BYTES_MAX + 1];
+    uint64_t load;                      /* that it waits for */
+    struct grown *grown;                /* what was growing when it joined */
     const char *end_code, *end_message; /* it is sent away as soon as it has what the log has */
 };
 
@@ -176,6 +179,7 @@ struct agui_log {
     size_t tail_loading; /* number of the leg whose end is being read; SIZE_MAX: none */
     struct load *tail;   /* the end that was read last; NULL: none */
     size_t readers;
+    bool dead; /* given up: its readers go, and it takes nothing more */
 };
 
 struct agui_log *agui_log_get(struct feed *feed, enum agui_profile profile);

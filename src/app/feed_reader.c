@@ -441,6 +441,8 @@ static void send_facts(struct reader *reader, const struct page *page)
 static void give_facts(struct reader *reader, const struct page *page)
 {
     if (page->reset) give_reset(reader, page->reset, page->after);
+    if (page->reset && reader->refused) reader->placed = false; /* it has to come again */
+    if (page->reset) reader->skip = 0;
     for (size_t i = 0; i < page->facts.count && !reader->gone && !reader->refused; i++)
         (void)give_fact(reader, &page->facts.facts[i]);
     reader->draining = reader->refused;
@@ -529,9 +531,12 @@ void feeds_open(struct feeds *feeds, struct exchange *x, str thread_id,
     memcpy(reader->session, x->who.session, HASH_BYTES);
     reader->start = *start;
     reader->start.run_id = (str){feed_copy(start->run_id), start->run_id.len};
+    bool stopping = feeds->server->stopping;
     reader->stream = sse_open(x->request, NULL, 0, &reader_ops, reader);
-    if (reader->stream)
+    if (reader->stream && !stopping)
         reader_read(reader, false);
+    else if (reader->stream)
+        reader_end(reader); /* whoever stops has told the streams that there were */
     else
         reader_gone(reader, false);
 }

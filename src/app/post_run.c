@@ -28,30 +28,28 @@ struct post_run {
 
 /* ---- the answer ---- */
 
-/* The run that an answer of ours is about. */
-static str run_of(struct arena *arena, str answer)
-{
-    struct json *json = NULL;
-    if (json_parse(arena, answer, &json, NULL)) return STR_EMPTY;
-    return json_text(json_get(json, STR("runId")));
-}
-
-/* A repetition joins the run that it was answered with. */
+/* A repetition joins the run that it was answered with, under the names of that answer where it
+ * brought none of its own. */
 static struct reader *open_reader(const struct post_run *post)
 {
     const struct take_input *take = &post->take;
     const struct change *change = &take->tc.change;
     struct exchange *x = change->x;
-    bool again = change->repeated;
+    struct json *answer = NULL;
     struct agui_open open = {.thread_id = take->thread_id,
                              .run_id = take->run_id,
                              .profile = take->input.versioned ? AGUI_NEW : AGUI_OLD,
                              .ids = take->input.ids,
                              .id_count = take->input.id_count,
-                             .wait_run = again ? STR_EMPTY : take->wait_run,
-                             .then_run = again ? STR_EMPTY : take->then_run,
-                             .of_run =
-                                 again ? run_of(exchange_arena(x), change->body) : take->of_run};
+                             .wait_run = take->wait_run,
+                             .then_run = take->then_run,
+                             .of_run = take->of_run};
+    if (change->repeated && json_parse(exchange_arena(x), change->body, &answer, NULL) == OK) {
+        open.wait_run = open.then_run = STR_EMPTY;
+        open.of_run = json_text(json_get(answer, STR("runId")));
+        open.thread_id = json_text(json_get(answer, STR("threadId")));
+        if (take->own_run_id) open.run_id = open.of_run;
+    }
     return feeds_agui(x->server->feeds, change->thread, x->who.user, &open);
 }
 

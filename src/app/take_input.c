@@ -217,9 +217,12 @@ static enum err take_nothing(struct take_input *take, struct db *db,
                              const struct resume_found *found, const struct claims *claims)
 {
     if (claims->forged) return refuse_nothing(take, claims);
-    if (found->named)
-        return accept_answers(take, db, take->tc.thread.last_seq, found->run_id,
-                              &(struct id_list){0});
+    if (found->named) {
+        enum err e =
+            accept_answers(take, db, take->tc.thread.last_seq, found->run_id, &(struct id_list){0});
+        take->of_run = STR_EMPTY; /* shown is what there is now: another run may wait meanwhile */
+        return e;
+    }
     return take->stream ? join(take, db) : refuse_nothing(take, claims);
 }
 

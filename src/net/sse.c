@@ -15,8 +15,8 @@
  * Invariants:
  * 1. A stream that is not lending stands at the start of a frame, so a comment can be put there.
  *    (Without framing, HTTP/1.0, it stands at the start of a frame's chunk header.)
- * 2. Segments are dropped oldest first, when what is behind them holds bytes_max; a stream whose
- * place has gone is told by on_lag and follows nothing.
+ * 2. Segments are dropped oldest first, when what is behind them holds bytes_max, and only after they
+ *    were offered to everybody; a stream whose place has gone is told by on_lag and follows nothing.
  */
 #include "net/sse.h"
 
@@ -72,6 +72,7 @@ struct sse_stream {
 /* ---- the log ---- */
 
 static void stream_write(struct sse_stream *stream);
+static void drop_old(struct sse_log *log);
 
 static void deliver_soon(struct sse_log *log)
 {
@@ -111,6 +112,7 @@ static void deliver(struct loop_defer *defer)
         next = stream->next;
         stream_write(stream);
     }
+    drop_old(log);
     rest(log, clock_steady(&clock_system) - before);
 }
 
@@ -198,8 +200,10 @@ void sse_log_append(struct sse_log *log, str frame)
     segment->len += total;
     log->bytes += total;
     log->end += total;
-    drop_old(log);
-    if (log->streams) deliver_soon(log);
+    if (log->streams)
+        deliver_soon(log); /* and drops then: what nobody was offered yet is not old */
+    else
+        drop_old(log);
 }
 
 uint64_t sse_log_end(const struct sse_log *log)
@@ -449,5 +453,13 @@ void sse_close(struct sse_stream *stream)
     stream->end_at = stream->place;
     if (stream->log)
         stream->end_at = stream->log->end < stream->until ? stream->log->end : stream->until;
+    stream_write(stream);
+}
+
+void sse_cut(struct sse_stream *stream)
+{
+    stream_detach(stream);
+    stream->ending = true;
+    stream->end_at = UINT64_MAX; /* which it never reaches */
     stream_write(stream);
 }

@@ -67,4 +67,8 @@ bool sse_drained(const struct sse_stream *stream);
  * this. */
 void sse_close(struct sse_stream *stream);
 
+/* Break the stream off behind what sse_send took, so that the client can tell. No callback comes
+ * after this. */
+void sse_cut(struct sse_stream *stream);
+
 #endif

@@ -365,5 +365,8 @@ bool agui_fact(struct agui *agui, struct buf *out, const struct fact *fact)
         facts[i].fold(&f);
     else
         on_other(&f);
-    return caught_up(agui);
+    /* The calls of a turn follow its words, and a snapshot would have them already. */
+    bool turn = is_type(fact, FACT_REASONING_END) || is_type(fact, FACT_TEXT_END) ||
+                is_type(fact, FACT_TOOL_CALL);
+    return !turn && caught_up(agui);
 }

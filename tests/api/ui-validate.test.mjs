@@ -88,7 +88,12 @@ function assertCard(bytes, about) {
 function assertVerdict({ text }, { verdict, bytes }) {
   const about = () => `seed ${seed}: ${text.slice(0, 4000)}`;
   if (verdict === 'no JSON') return; // tests/api/json.test.mjs
-  const hints = JSON.parse(text);
+  let readable = true; // a number may be larger than any of JavaScript's, and ajv would take it for none
+  const hints = JSON.parse(text, (key, value) => {
+    if (value === Infinity || value === -Infinity) readable = false;
+    return value;
+  });
+  if (!readable) return;
   const valid = hintsValid(hints);
   if (verdict === 'card') {
     assert.ok(valid, `accepted, but not by the schema: ${about()}\n${JSON.stringify(hintsValid.errors, null, 1)}`);

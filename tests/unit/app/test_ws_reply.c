@@ -60,7 +60,10 @@ static void problems(void **state)
          ERROR(",\"field\":\"content[1].url\"")},
         {FRAME_MESSAGE, PROBLEM(",\"field\":\"messages[0].id\"", ""),
          ERROR(",\"field\":\"messageId\"")},
-        {FRAME_MESSAGE, PROBLEM(",\"field\":\"messages\"", ""), ERROR(",\"field\":\"messages\"")},
+        {FRAME_MESSAGE, PROBLEM(",\"field\":\"messages\"", ""), ERROR(",\"field\":\"content\"")},
+        {FRAME_MESSAGE, "{\"detail\":\"why\",\"code\":\"invalid_field\",\"field\":\"messages\"}",
+         "{\"type\":\"error\",\"id\":1,\"data\":{\"code\":\"invalid_field\","
+         "\"message\":\"why\",\"field\":\"messageId\"}}"},
         {FRAME_CLARIFY, PROBLEM(",\"field\":\"messages[0].id\"", ""),
          ERROR(",\"field\":\"messages[0].id\"")},
         {FRAME_STOP, "{\"type\":\"cut off",

@@ -14,7 +14,8 @@ import { build } from 'esbuild';
 
 const GZIP_BYTES_MAX = 6400;
 
-process.chdir(dirname(fileURLToPath(import.meta.url)));
+const here = dirname(fileURLToPath(import.meta.url));
+process.chdir(here);
 const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc');
 const check = (project) => {
   const { status } = spawnSync(process.execPath, [tsc, '--project', project], { stdio: 'inherit' });
@@ -23,7 +24,7 @@ const check = (project) => {
 await rm('dist', { recursive: true, force: true });
 check('.');
 check('examples');
-const common = { entryPoints: ['src/index.ts'], bundle: true, format: 'esm', target: 'es2022', charset: 'utf8', logLevel: 'warning' };
+const common = { absWorkingDir: here, entryPoints: ['src/index.ts'], bundle: true, format: 'esm', target: 'es2022', charset: 'utf8', logLevel: 'warning' };
 await build({ ...common, outfile: 'dist/index.js' });
 await build({ ...common, outfile: 'dist/index.min.js', minify: true });
 

@@ -12,6 +12,7 @@
 #include "agent/front.h"
 #include "agent/texts.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "store/interactions.h"
 #include "store/outbox.h"
@@ -249,6 +250,7 @@ static enum err save_run(struct save *save)
         run->task_id = o->state.task_id;
     }
     enum err e = run_update(save->db, run);
+    if (!e && o->ended && run->input_bytes) e = run_offer_forget(save->db, run->id);
     if (e || !o->leg_begins) return e;
     str wire_id = o->wire_run_id;
     if (!wire_id.len)
@@ -363,6 +365,47 @@ static enum err step_here(struct db *db, struct arena *arena, const struct saver
     return OK;
 }
 
+/* The members that the new input has, and of the others those that there were. */
+static str merge_inputs(struct arena *arena, const struct json *before, const struct json *given)
+{
+    static const char *const names[] = {"state", "tools", "context", "forwardedProps"};
+    AUTO(buf_done) struct buf out;
+    struct json_writer w;
+    buf_init(&out, before->raw.len + given->raw.len + 64);
+    json_write_begin(&w, &out);
+    json_object(&w);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        const struct json *member = json_get(given, str_c(names[i]));
+        if (!member) member = json_get(before, str_c(names[i]));
+        if (!member) continue;
+        json_key(&w, str_c(names[i]));
+        json_raw(&w, member->raw);
+    }
+    json_object_end(&w);
+    assert(!out.full);
+    return arena_str(arena, buf_str(&out));
+}
+
+/* A request may say something of the leg and nothing of the rest, which stays as it was. */
+static enum err keep_rest(struct db *db, struct arena *arena, const struct run *run,
+                          const struct leg_input *given, struct leg_input *ret_input)
+{
+    struct leg_input before = {0};
+    str input = STR_EMPTY;
+    struct json *old = NULL, *new = NULL;
+    *ret_input = *given;
+    if (!run->input_bytes) return OK;
+    enum err e = run_input(db, arena, run->id, &input);
+    if (!e) e = run_offer(db, arena, run->id, &before);
+    if (e) return e;
+    if (json_parse(arena, input, &old, NULL) || json_parse(arena, given->input, &new, NULL))
+        return OK; /* what is there cannot be read: the new one counts */
+    ret_input->input = merge_inputs(arena, old, new);
+    if (!json_get(new, STR("tools"))) ret_input->tools = before.tools;
+    if (!json_get(new, STR("context"))) ret_input->context = before.context;
+    return OK;
+}
+
 enum err run_resolve(struct db *db, struct arena *arena, const struct saver *saver,
                      const struct resolve *resolve, struct stepped *ret_stepped)
 {
@@ -370,7 +413,11 @@ enum err run_resolve(struct db *db, struct arena *arena, const struct saver *sav
     struct run run;
     enum err e = thread_by_id(db, arena, resolve->thread, &row);
     if (!e) e = run_current(db, arena, resolve->thread, &run);
-    if (!e && resolve->input) e = run_set_input(db, &run, resolve->input);
+    struct leg_input input_now;
+    if (!e && resolve->input) {
+        e = keep_rest(db, arena, &run, resolve->input, &input_now);
+        if (!e) e = run_set_input(db, &run, &input_now);
+    }
     if (e) return e;
     struct input input = {.kind = INPUT_RESOLVE,
                           .now = resolve->now,

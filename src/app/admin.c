@@ -34,7 +34,12 @@ static void add_done(struct job *job, enum err e)
         exchange_error(x, e, &why);
         return;
     }
+    bool open = !auth_required(x->server->auth);
     auth_add_key(x->server->auth, &add->add.key);
+    if (open) { /* until now anybody was heard without one */
+        feeds_end_key(x->server->feeds, STR_EMPTY);
+        sockets_end_key(x->server->sockets, STR_EMPTY);
+    }
     log_info("key.added", LOG_STR("id", add->add.key.id), LOG_STR("user", add->add.key.user));
     exchange_json(x, 201,
                   arena_printf(exchange_arena(x), "{\"id\":\"%.*s\",\"key\":\"%s\"}",

@@ -232,7 +232,9 @@ void reader_gone(struct reader *reader, bool left)
         if (reader->log) reader->log->readers--;
         reader->log = NULL;
         feed->reap.fn = reap;
-        if (!feed_readers(feed)) {
+        if (!feed_readers(feed) && reader->replaced) {
+            loop_defer(feed->feeds->server->loop, &feed->reap);
+        } else if (!feed_readers(feed)) {
             bool read = reader->kind != READER_AGUI || reader->at != AGUI_PENDING;
             left_alone(feed, left && read); /* one that waits in the queue has read nothing */
             loop_defer(feed->feeds->server->loop, &feed->reap);

@@ -38,6 +38,9 @@ struct feed_sink {
      * (feeds_following) and has no room is caught up later, behind a reset; or it leaves, which is
      * fine in here. */
     bool (*on_text)(void *arg, enum socket_kind kind, str json, int64_t seq); /* seq 0: no fact */
+    /* The store has been asked for the first time, whatever it had: a client that subscribes again
+     * and again waits for this. Once. */
+    void (*on_begun)(void *arg);
     /* The thread was deleted, or the store failed. The reader is gone. */
     void (*on_over)(void *arg);
 };
@@ -46,8 +49,10 @@ struct feed_sink {
  * comes from within. */
 struct reader *feeds_join(struct feeds *feeds, str owner, str thread_id,
                           const struct feed_start *start, const struct feed_sink *sink, void *arg);
-void feeds_room(struct reader *reader);            /* there is room again */
-void feeds_leave(struct reader *reader);           /* no callback comes any more */
+void feeds_room(struct reader *reader);  /* there is room again */
+void feeds_leave(struct reader *reader); /* no callback comes any more */
+/* Likewise; another reader of the same client takes its place. */
+void feeds_replace(struct reader *reader);
 bool feeds_following(const struct reader *reader); /* it has caught up with the store */
 
 /* ---- AG-UI ---- */

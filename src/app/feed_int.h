@@ -83,9 +83,11 @@ struct reader {
     bool draining; /* wait until the reader has taken what it was sent */
     const struct feed_sink *sink;
     void *sink_arg;
-    bool refused; /* the sink had no room */
-    bool lagged;  /* that was while it followed */
-    size_t skip;  /* texts of the fact behind seq that it has already */
+    bool begun_told; /* on_begun */
+    bool replaced;   /* its client stays */
+    bool refused;    /* the sink had no room */
+    bool lagged;     /* that was while it followed */
+    size_t skip;     /* texts of the fact behind seq that it has already */
 
     /* AG-UI */
     enum agui_state at;

@@ -498,6 +498,9 @@ static void page_done(struct job *job, enum err e)
     } else if (!reader->gone) {
         take_page(reader, page);
     }
+    bool first = reader->kind == READER_SOCKET && !reader->gone && !reader->begun_told;
+    reader->begun_told = true;
+    if (first) reader->sink->on_begun(reader->sink_arg);
     reader_release(reader);
     arena_done(&page->arena);
     free(page);
@@ -571,6 +574,12 @@ void feeds_room(struct reader *reader)
 void feeds_leave(struct reader *reader)
 {
     reader_gone(reader, true);
+}
+
+void feeds_replace(struct reader *reader)
+{
+    reader->replaced = true;
+    reader_gone(reader, false);
 }
 
 bool feeds_following(const struct reader *reader)

@@ -480,3 +480,8 @@ struct inbox_reader *inbox_join(struct inbox *inbox, str user, unsigned roles,
     list_start(reader);
     return reader;
 }
+
+void inbox_again(struct inbox_reader *reader)
+{
+    renew(reader);
+}

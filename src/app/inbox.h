@@ -33,6 +33,7 @@ struct inbox_sink {
 struct inbox_reader *inbox_join(struct inbox *inbox, str user, unsigned roles,
                                 const struct inbox_sink *sink, void *arg);
 void inbox_room(struct inbox_reader *reader);
+void inbox_again(struct inbox_reader *reader); /* a new list; at most one is under way */
 void inbox_leave(struct inbox_reader *reader); /* no callback comes any more; NULL is fine */
 
 /* Interactions that were settled by the deletion of their thread: nobody finds their rows any more.

@@ -181,6 +181,8 @@ enum err run_offer(struct db *db, struct arena *arena, int64_t run, struct leg_i
 /* A later request of the run brings another input, which takes the place of the one before;
  * run->input_bytes follows. */
 enum err run_set_input(struct db *db, struct run *run, const struct leg_input *input) MUST_USE;
+/* Tools and context are for a run that goes on: when it has ended they go. */
+enum err run_offer_forget(struct db *db, int64_t run) MUST_USE;
 /* The run that is running, waiting or cancelling; ERR_NOT_FOUND if the thread is idle. */
 enum err run_current(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
     MUST_USE;

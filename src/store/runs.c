@@ -138,6 +138,13 @@ static enum err inputs_forget(struct db *db, int64_t run)
 }
 
 /* It has begun: queued_bytes says nothing any more. */
+enum err run_offer_forget(struct db *db, int64_t run)
+{
+    struct stmt *s = db_prepare(db, "DELETE FROM run_offers WHERE run=?1");
+    stmt_bind_i64(s, 1, run);
+    return stmt_run(s);
+}
+
 enum err run_set_input(struct db *db, struct run *run, const struct leg_input *input)
 {
     assert(run->status != RUN_QUEUED);

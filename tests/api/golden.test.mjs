@@ -16,7 +16,7 @@ import { inbox, until } from './asking.mjs';
 import { bearer, run } from './home.mjs';
 import { settle } from './people.mjs';
 import { startServer } from './server.mjs';
-import { accepted, endOf, factsOf, get, history, openEvents, runOf, user } from './talk.mjs';
+import { accepted, endOf, factsOf, get, history, openEvents, user } from './talk.mjs';
 
 const GOLDEN = new URL('../golden/', import.meta.url);
 const LOCAL = 'a-key-for-the-golden-test'; // acts as local
@@ -89,8 +89,9 @@ describe('a database of a former release', () => {
       assert.deepEqual(found, JSON.parse(await readFile(file, 'utf8')));
 
       const events = await openEvents(t, server, OPEN, { query: '?after=0', headers: keys.ann });
-      await events.until(endOf('r1'));
-      assert.equal((await runOf(server, OPEN, keys.ann)).status, 'completed');
+      const { data } = (await events.until(endOf('r1'))).at(-1);
+      assert.equal(data.outcome, 'completed');
+      await until(server, OPEN, 'completed', keys.ann); // and what was queued behind it
       const next = await accepted(server, { threadId: 'plain', runId: 'new', messages: [user('still there?')] }, keys.local);
       assert.equal(next.created, false);
     });

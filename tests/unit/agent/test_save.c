@@ -5,6 +5,8 @@
  */
 #include "agent/save.h"
 
+#include <string.h>
+
 #include "agent/begin.h"
 #include "check.h"
 #include "store/conversation_kit.h"
@@ -137,8 +139,8 @@ static void calls_wait_for_the_client(void **state)
 
     struct front_result first = {
         .call_id = STR("call_3"), .message_id = STR("client-3"), .text = STR("blue")};
-    struct leg_input other = {.input = STR("{\"state\":1}"),
-                              .tools = STR("[{\"name\":\"draw\",\"description\":\"\"}]")};
+#define DRAW "[{\"name\":\"draw\",\"description\":\"\"}]"
+    struct leg_input other = {.input = STR("{\"state\":1,\"tools\":" DRAW "}"), .tools = STR(DRAW)};
     struct stepped stepped = resolve(t, (struct resolve){.thread = thread,
                                                          .fronts = &first,
                                                          .front_count = 1,
@@ -153,9 +155,13 @@ static void calls_wait_for_the_client(void **state)
     assert_str(row.plain, STR("blue"));
     struct view view = load(t, thread, &version);
     assert_str(view.front.rows[0].name, STR("draw"));
+    assert_str(view.context, STR(TOLD)); /* nothing was said of it */
     assert_int_equal(view.open.count, 1);
     struct run run = current(t, thread);
-    assert_int_equal(run.input_bytes, other.input.len + other.tools.len);
+    str kept;
+    assert_int_equal(run_input(t->db, &t->arena, run.id, &kept), OK);
+    assert_true(str_starts(kept, STR("{\"state\":1,\"tools\":" DRAW)));
+    assert_int_equal(run.input_bytes, kept.len + other.tools.len + strlen(TOLD));
 
     struct front_result second = {
         .call_id = STR("call_1"), .text = STR("not answered"), .failed = true};

@@ -24,8 +24,10 @@
 
 char *feed_copy(str s)
 {
-    char *text = strndup(s.p ? s.p : "", s.len);
+    char *text = malloc(s.len + 1);
     if (!text) abort();
+    if (s.len) memcpy(text, s.p, s.len);
+    text[s.len] = '\0';
     return text;
 }
 

@@ -3,7 +3,10 @@
 // What a client may do again and again, or in part, and what ends those who were heard without a key.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
+
+import WebSocket from 'ws';
 
 import { startAsking } from './asking.mjs';
 import { bearer, call } from './home.mjs';
@@ -20,21 +23,23 @@ const ended = (server, threadId) => waitFor('the end', async () => {
 test('subscribing again is not leaving, under on_disconnect: cancel', async (t) => {
   const { server } = await startTalk(t, [SLOWLY], { FERMATA_AGENTS_ASSISTANT_ON_DISCONNECT: 'cancel' });
   const { threadId } = await accepted(server, { messages: [user('go')] });
-  const socket = await Socket.open(t, server);
-  await socket.subscribe(threadId);
-  await socket.one(({ type }) => type === 'text.delta');
-  await socket.subscribe(threadId, { after: 0 });
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}${AGENT}/ws`);
+  t.after(() => socket.terminate());
+  await once(socket, 'open');
+  for (let i = 0; i < 5; i++) {
+    socket.send(JSON.stringify({ type: 'subscribe', sessionId: threadId, after: 0 }));
+    for (let delta = false; !delta;) delta = JSON.parse((await once(socket, 'message'))[0]).type === 'text.delta';
+  }
   assert.equal(await ended(server, threadId), 'completed');
 });
 
 test('hundreds of subscriptions at once, and others are served meanwhile', async (t) => {
   const { server } = await startTalk(t, [{ match: '.', turns: [{ text: 'Hello.' }] }]);
   const socket = await Socket.open(t, server);
-  const asked = [];
-  for (let i = 0; i < 300; i++) {
-    asked.push(socket.ask({ type: 'subscribe', sessionId: 'nobody' }), socket.ask({ type: 'subscribe', inbox: true }));
-  }
-  const answers = await Promise.all(asked);
+  const ids = Array.from({ length: 600 }, (_, i) => `s${i}`);
+  for (const [i, id] of ids.entries()) await socket.send({ type: 'subscribe', ...(i % 2 ? { inbox: true } : { sessionId: 'nobody' }), id });
+  const answers = [];
+  for (const id of ids) answers.push(await socket.one((message) => message.id === id));
   for (const { type, data } of answers) assert.ok(type === 'ack' || (type === 'error' && data.code === 'rate_limited'), JSON.stringify(data));
   assert.ok(answers.some(({ type }) => type === 'ack'));
   const other = await accepted(server, { messages: [user('hello')] });

@@ -380,7 +380,7 @@ static void snapshot(struct fixture *f, const struct agui_row *rows, size_t coun
 /* Its ids are what the client has then; with one more, less or other it is not the same. */
 static void check_same(struct fixture *f, const struct agui_row *rows, size_t count)
 {
-    str ids[2000];
+    str ids[2000] = {0};
     size_t n = 0;
     for (const struct client_message *m = f->client.messages; m; m = m->next) ids[n++] = m->id;
     assert_true(agui_same_ids(&f->arena, rows, count, ids, n));

@@ -50,12 +50,16 @@ static void group_open(struct walk *w)
         return;
     }
     w->nodes[++w->depth] = 1;
-    w->last = 0;
+    w->last = 1;
 }
 
+/* One that closes nothing is a character like others. */
 static void group_close(struct walk *w)
 {
-    if (w->depth == 0) return;
+    if (w->depth == 0) {
+        add(w, 1);
+        return;
+    }
     uint64_t inside = w->nodes[w->depth--];
     add(w, inside);
 }
@@ -148,7 +152,7 @@ static const char *judge(str text)
 {
     if (text.len > SCRIPT_PATTERN_BYTES_MAX) return "is longer than 1024 bytes";
     if (str_find_char(text, '\0') >= 0) return "contains a NUL";
-    struct walk w = {.rest = text};
+    struct walk w = {.rest = text, .last = 1};
     while (w.rest.len && !w.refused) {
         take(&w);
         if (w.nodes[w.depth] > SCRIPT_PATTERN_NODES_MAX)

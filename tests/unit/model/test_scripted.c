@@ -571,6 +571,8 @@ static void refused(void **state)
         {MATCH("a{9}{9}{9}{9}"), "s:1: match repeats too much: its repetitions multiply"},
         {MATCH("(((((((((((x+)+)+)+)+)+)+)+)+)+)+)"),
          "s:1: match repeats too much: its repetitions multiply"},
+        {MATCH(")+++++++++++"), "s:1: match repeats too much: its repetitions multiply"},
+        {MATCH("(*+++++++++++)"), "s:1: match repeats too much: its repetitions multiply"},
         {MATCH("a????????????"), "s:1: match repeats too much: its repetitions multiply"},
         {MATCH("(((((((((((((((((a)))))))))))))))))"),
          "s:1: match has groups inside groups more than 16 deep"},

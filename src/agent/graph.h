@@ -63,6 +63,7 @@ struct turn {
     const struct turn_call *calls;
     size_t call_count;
     struct model_usage usage;
+    str provider_data; /* as in struct model_ending */
 };
 
 enum input_kind {

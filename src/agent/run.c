@@ -154,9 +154,7 @@ static struct active *active_new(struct runs *runs, int64_t thread)
     active->speech = (struct speech){.loop = o->loop,
                                      .bus = o->bus,
                                      .clock = o->clock,
-                                     .model = &o->agent->model,
                                      .thread = thread,
-                                     .retry_ms = o->retry_ms ? o->retry_ms : RUN_RETRY_MS,
                                      .on_whole = on_whole,
                                      .on_down = on_down,
                                      .arg = active};
@@ -357,12 +355,19 @@ static void commit_start(struct active *active, struct commit *commit)
     store_write(active->runs->options.store, &commit->job);
 }
 
+/* As it is at this moment; it may be another after the loop has gone on. */
+static const struct agent *agent_of(const struct active *active)
+{
+    const struct runs_options *o = &active->runs->options;
+    return o->agent(o->arg, active->run.agent);
+}
+
 static void step(struct active *active, struct input *input)
 {
     const struct runs_options *o = &active->runs->options;
     struct commit *commit = commit_new(active);
     input->now = commit->now;
-    input->agent = o->agent;
+    input->agent = agent_of(active);
     input->binder = &o->saver->binder;
     input->tools = o->saver->tools;
     crypto_random(input->random, sizeof input->random);
@@ -426,8 +431,9 @@ static void call_model(struct active *active)
 {
     const struct runs_options *o = &active->runs->options;
     const struct state *state = &active->view.state;
-    msec now = clock_wall(o->clock), deadline = graph_deadline(state, o->agent);
-    if (graph_overdue(state, o->agent, now)) {
+    const struct agent *agent = agent_of(active);
+    msec now = clock_wall(o->clock), deadline = graph_deadline(state, agent);
+    if (graph_overdue(state, agent, now)) {
         step_overdue(active);
         return;
     }
@@ -435,7 +441,7 @@ static void call_model(struct active *active)
     if (deadline) timer_start(active->deadline, deadline - now);
     active->state = ACTIVE_SPEAKING;
     active->speech.words_only = graph_node(state) == NODE_DELIVER;
-    speech_start(&active->speech, active->run.run_id,
+    speech_start(&active->speech, &agent->model, active->run.run_id,
                  &(struct model_request){.system = active->context.system,
                                          .messages = active->context.messages,
                                          .count = active->context.count,
@@ -550,9 +556,9 @@ static void press(struct active *active)
 /* Nobody is there, and the agent does not go on without. What ends the run in any case needs nobody. */
 static bool waits_for_readers(const struct active *active)
 {
-    const struct runs_options *o = &active->runs->options;
-    if (!active->alone || o->agent->on_disconnect != DISCONNECT_PAUSE) return false;
-    return !graph_overdue(&active->view.state, o->agent, clock_wall(o->clock));
+    const struct agent *agent = agent_of(active);
+    if (!active->alone || agent->on_disconnect != DISCONNECT_PAUSE) return false;
+    return !graph_overdue(&active->view.state, agent, clock_wall(active->runs->options.clock));
 }
 
 /* Do what the rows just loaded ask for. When the server stops, only what has happened is saved. */
@@ -701,7 +707,7 @@ static void make_context(struct active *active, const struct load *load)
 {
     const struct runs_options *o = &active->runs->options;
     context_make(&active->arena,
-                 &(struct context_source){.agent = o->agent,
+                 &(struct context_source){.agent = agent_of(active),
                                           .state = &active->view.state,
                                           .node = graph_node(&active->view.state),
                                           .messages = &load->messages,
@@ -845,8 +851,9 @@ static void start_next(struct active *active)
     next->job = (struct job){.run = next_run, .done = next_done};
     next->active = active;
     const struct runs_options *o = &active->runs->options;
-    next->begin = (struct begin){.max_rounds = o->agent->max_rounds,
-                                 .locale = o->agent->locale,
+    const struct agent *agent = agent_of(active);
+    next->begin = (struct begin){.max_rounds = agent->max_rounds,
+                                 .locale = agent->locale,
                                  .epoch = o->saver->epoch,
                                  .owner = active->owner,
                                  .thread_id = active->thread_id,

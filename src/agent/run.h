@@ -24,11 +24,13 @@ struct runs_options {
     struct store *store;
     struct bus *bus;
     const struct clock *clock;
-    const struct agent *agent;
+    /* The agent of a run, by name. Never NULL: one that is not configured any more has a stand-in that
+     * may do nothing. Borrowed until the loop goes on, but for its model, which stays. */
+    const struct agent *(*agent)(void *arg, str name);
     const struct saver *saver;
     struct spool *spool;
     struct blobs *blobs;
-    msec retry_ms; /* before the second attempt of a model call; 0 = RUN_RETRY_MS */
+    msec retry_ms; /* before the second attempt of a tool's call; 0 = RUN_RETRY_MS */
     /* Interactions were opened or settled: timers and webhooks have to look. */
     void (*on_news)(void *arg);
     /* What a call returned is not in object storage yet: somebody has to try again. */

@@ -117,6 +117,7 @@ void speech_forget(struct speech *speech)
     buf_clear(&speech->reasoning);
     speech->text_units = speech->reasoning_units = 0;
     speech->usage = (struct model_usage){0};
+    speech->provider_data = STR_EMPTY;
     speech->whole = speech->shown = speech->overflow = false;
 }
 
@@ -126,22 +127,24 @@ static void down(struct speech *speech, enum err e, const struct fault *why)
 }
 
 /* Twice as long each time, and never at the same moment as others that failed with us. */
-static void rest(struct speech *speech)
+static void rest(struct speech *speech, msec at_least)
 {
-    msec wait = speech->retry_ms << (speech->attempt - 1);
+    msec wait = speech->model->retry_ms << (speech->attempt - 1);
     uint16_t jitter;
     crypto_random(&jitter, sizeof jitter);
-    timer_start(speech->timer, wait / 2 + wait * jitter / UINT16_MAX / 2);
+    wait = wait / 2 + wait * jitter / UINT16_MAX / 2;
+    timer_start(speech->timer, wait > at_least ? wait : at_least);
 }
 
-static void broke_off(struct speech *speech, const struct fault *why)
+/* A provider that wants to be left alone for long is away: nothing is held up for it. */
+static void broke_off(struct speech *speech, const struct model_ending *ending)
 {
     speech_discard(speech, "the model's answer broke off");
     speech_forget(speech);
-    if (speech->attempt < RUN_ATTEMPTS_MAX)
-        rest(speech);
+    if (speech->attempt < RUN_ATTEMPTS_MAX && ending->retry_after_ms <= MODEL_RETRY_AFTER_MS_MAX)
+        rest(speech, ending->retry_after_ms);
     else
-        down(speech, ERR_MODEL_UNAVAILABLE, why);
+        down(speech, ERR_MODEL_UNAVAILABLE, ending->why);
 }
 
 static void failed(struct speech *speech, const struct fault *why)
@@ -151,8 +154,7 @@ static void failed(struct speech *speech, const struct fault *why)
     down(speech, ERR_INTERNAL, why);
 }
 
-static void on_end(void *arg, enum model_end end, const struct model_usage *usage,
-                   const struct fault *why)
+static void on_end(void *arg, const struct model_ending *ending)
 {
     struct speech *speech = arg;
     speech->call = NULL;
@@ -160,14 +162,15 @@ static void on_end(void *arg, enum model_end end, const struct model_usage *usag
         struct fault too_long;
         fault(&too_long, ERR_TOO_LARGE, "the model's answer is too long");
         failed(speech, &too_long);
-    } else if (end == MODEL_DONE) {
-        if (usage) speech->usage = *usage;
+    } else if (ending->end == MODEL_DONE) {
+        speech->usage = ending->usage;
+        speech->provider_data = arena_str(&speech->arena, ending->provider_data);
         speech->whole = true;
         speech->on_whole(speech->arg);
-    } else if (end == MODEL_AGAIN) {
-        broke_off(speech, why);
+    } else if (ending->end == MODEL_AGAIN) {
+        broke_off(speech, ending);
     } else {
-        failed(speech, why);
+        failed(speech, ending->why);
     }
 }
 
@@ -206,8 +209,10 @@ void speech_done(struct speech *speech)
     arena_done(&speech->arena);
 }
 
-void speech_start(struct speech *speech, str run_id, const struct model_request *request)
+void speech_start(struct speech *speech, const struct model *model, str run_id,
+                  const struct model_request *request)
 {
+    speech->model = model;
     snprintf(speech->run_id, sizeof speech->run_id, "%.*s", STR_ARG(run_id));
     speech->request = *request;
     speech->attempt = 0;
@@ -233,7 +238,8 @@ struct turn speech_turn(const struct speech *speech, struct arena *arena)
                          .reasoning = buf_str(&speech->reasoning),
                          .calls = calls,
                          .call_count = speech->call_count,
-                         .usage = speech->usage};
+                         .usage = speech->usage,
+                         .provider_data = speech->provider_data};
 }
 
 bool speech_call(const struct speech *speech, size_t index, struct preview *ret_start,

@@ -21,15 +21,14 @@ struct speech {
     struct loop *loop;
     struct bus *bus;
     const struct clock *clock;
-    const struct model *model;
     int64_t thread;
-    msec retry_ms;               /* before the second attempt; doubles */
     bool words_only;             /* no tools are offered: calls are passed over, unseen */
     void (*on_whole)(void *arg); /* speech_turn has it */
     void (*on_down)(void *arg, enum err e, const char *why); /* no attempt gave one */
     void *arg;
 
     /* private */
+    const struct model *model;
     struct model_request request;
     struct model_call *call;
     struct timer *timer;
@@ -42,6 +41,7 @@ struct speech {
     struct buf text, reasoning;
     uint64_t text_units, reasoning_units;
     struct model_usage usage;
+    str provider_data;
     struct arena arena; /* of the calls */
     struct growing_call *calls;
     size_t call_count;
@@ -50,8 +50,9 @@ struct speech {
 void speech_init(struct speech *speech);
 void speech_done(struct speech *speech);
 
-/* The request's texts stay where they are until the end or speech_stop. */
-void speech_start(struct speech *speech, str run_id, const struct model_request *request);
+/* The model, and the request's texts, stay where they are until the end or speech_stop. */
+void speech_start(struct speech *speech, const struct model *model, str run_id,
+                  const struct model_request *request);
 
 /* No callback comes any more; what was said so far is kept. Fine if nobody speaks. */
 void speech_stop(struct speech *speech);

@@ -33,7 +33,7 @@ struct config_log {
     bool json;
 };
 
-enum config_provider { PROVIDER_DEMO, PROVIDER_SCRIPTED };
+enum config_provider { PROVIDER_DEMO, PROVIDER_SCRIPTED, PROVIDER_OPENAI, PROVIDER_ANTHROPIC };
 
 enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_FLAG };
 
@@ -45,8 +45,30 @@ struct config_value {
     struct strs items;
 };
 
-/* agents.assistant */
+/* A model: one entry of `models`, or the options `model.*`, which are the one without a name. */
+struct config_model {
+    uint32_t line; /* 0: the options */
+    str name;      /* what agents call it; empty: the options */
+    enum config_provider provider;
+    str base_url;                             /* "": the provider's own address */
+    str model;                                /* what the provider calls it (`name` in the file) */
+    str api_key_file, api_key;                /* the key, wherever it came from; empty: none */
+    uint32_t window, max_output;              /* tokens; 0: not said */
+    bool images;                              /* it can be shown pictures */
+    uint32_t retry_ms;                        /* before the second attempt */
+    uint32_t connect_s, first_byte_s, idle_s; /* time-outs */
+    struct model_price price;
+};
+struct config_models {
+    const struct config_model *items;
+    size_t count;
+};
+
+/* An entry of `agents`. */
 struct config_agent {
+    uint32_t line;
+    str name;  /* "assistant" */
+    str model; /* name of an entry of `models`; empty: the options `model.*` */
     str prompt;
     struct strs tools; /* names of tools or packs, or patterns; "*" is all */
     enum plan_mode plan;
@@ -58,7 +80,14 @@ struct config_agent {
     struct strs starters;
     uint64_t tokens_max;  /* of a run; 0 = no limit */
     uint32_t minutes_max; /* likewise */
+    uint64_t cost_max;    /* likewise; pico units of its model's currency, as in model.h */
     struct policy policy;
+};
+struct config_agents {
+    const struct config_agent
+        *items; /* at least one; the first is the one that is meant when a request
+                                         names none: `assistant` if there is one */
+    size_t count;
 };
 
 /* A header to send along. */
@@ -87,6 +116,30 @@ struct config_http_tool {
 };
 struct config_http_tools {
     const struct config_http_tool *items;
+    size_t count;
+};
+
+/* An entry of `mcp`: a server that offers tools. */
+struct config_pair {
+    str name, value;
+};
+struct config_pairs {
+    const struct config_pair *items;
+    size_t count;
+};
+struct config_mcp {
+    uint32_t line;
+    str name;
+    struct strs command;     /* program and arguments; empty: it is reached by url */
+    struct config_pairs env; /* the child's whole environment but for PATH, HOME and the like */
+    str url;
+    struct config_headers headers;
+    bool trusted;                 /* its own word on its tools counts: readOnlyHint and others */
+    struct strs read, idempotent; /* names of its tools, or patterns */
+    uint32_t timeout_s;           /* of a call, waiting for people not counted */
+};
+struct config_mcps {
+    const struct config_mcp *items;
     size_t count;
 };
 
@@ -124,8 +177,12 @@ struct config {
     uint32_t grace_s; /* that an object stays when nothing names it */
     str script;       /* of PROVIDER_SCRIPTED, and then never empty */
     str script_log;
-    struct config_agent agent;
-    enum config_provider model_provider;
+    struct config_agents agents;
+    struct config_model model; /* the options `model.*` */
+    struct config_models models;
+    struct config_mcps mcps;
+    struct config_agent agent; /* the options `agents.assistant.*`, replaced by `agents` */
+    enum config_provider model_provider; /* replaced by model.provider */
     struct strs auth_cors;
     struct strs auth_hosts;
     uint64_t body_bytes_max;

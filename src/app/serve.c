@@ -303,6 +303,13 @@ static void on_keeper_trouble(void *arg, const char *what, enum err e)
         log_info("payloads.stored", LOG_CSTR("what", what));
 }
 
+static const struct agent *agent_of_run(void *arg, str name)
+{
+    const struct server *server = arg;
+    (void)name;
+    return &server->agent;
+}
+
 static enum err start_agent(struct server *server, struct fault *reterr)
 {
     server->client = client_new(server->loop);
@@ -319,7 +326,7 @@ static enum err start_agent(struct server *server, struct fault *reterr)
                                                    .store = server->store,
                                                    .bus = server->bus,
                                                    .clock = &clock_system,
-                                                   .agent = &server->agent,
+                                                   .agent = agent_of_run,
                                                    .saver = &server->saver,
                                                    .spool = server->spool,
                                                    .blobs = server->blobs,

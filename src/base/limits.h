@@ -108,14 +108,23 @@ enum {
 
     /* The scripted model and the player. The operator writes the script; these keep a slip from
      * taking the process with it. */
-    SCRIPT_BYTES_MAX = 4 * 1024 * 1024, /* the file; ours stay under 100 KiB */
-    SCRIPT_LINES_MAX = 1000,            /* each is tried against each message */
-    SCRIPT_TURNS_MAX = 100,             /* of a line; a run has 30 rounds by default */
-    SCRIPT_CALLS_MAX = 64,              /* of a turn */
-    SCRIPT_NAME_BYTES_MAX = 256,        /* of a tool; long enough for one that is refused */
-    SCRIPT_PATTERN_BYTES_MAX = 1024,    /* one regular expression */
-    SCRIPT_PATTERN_DEPTH_MAX = 16,      /* groups inside each other */
-    SCRIPT_PATTERN_NODES_MAX = 2000,    /* after repetitions are written out, as regcomp does it */
+    SCRIPT_BYTES_MAX = 4 * 1024 * 1024,   /* the file; ours stay under 100 KiB */
+    SCRIPT_LINES_MAX = 1000,              /* each is tried against each message */
+    SCRIPT_TURNS_MAX = 100,               /* of a line; a run has 30 rounds by default */
+    SCRIPT_CALLS_MAX = 64,                /* of a turn */
+    SCRIPT_NAME_BYTES_MAX = 256,          /* of a tool; long enough for one that is refused */
+    SCRIPT_PATTERN_BYTES_MAX = 1024,      /* one regular expression */
+    SCRIPT_PATTERN_DEPTH_MAX = 16,        /* groups inside each other */
+    MODEL_RETRY_AFTER_MS_MAX = 60 * 1000, /* that a provider may ask for between two attempts */
+    SCRIPT_PATTERN_NODES_MAX = 2000, /* after repetitions are written out, as regcomp does it */
+
+    /* MCP servers */
+    MCP_SERVERS_MAX = 100,
+    MCP_MESSAGE_BYTES_MAX = 64 * 1024 * 1024, /* a long tool result, pictures included */
+    MCP_STDERR_LINE_BYTES_MAX = 4096,
+    MCP_TOOLS_MAX = 500,            /* of one server */
+    MCP_TOOL_BYTES_MAX = 64 * 1024, /* name, description and schema of one tool */
+    MCP_CALL_S = 300,
     SCRIPT_MATCH_BYTES_MAX = 16 * 1024, /* the part of a message that is matched */
     SCRIPT_CHUNK_MAX = 64 * 1024,       /* characters of one piece */
     SCRIPT_MS_MAX = 10 * 60 * 1000,     /* one pause: longer than any time limit to be tested */

@@ -177,5 +177,10 @@ static const struct model_ops demo_ops = {
 
 void model_demo(struct loop *loop, struct model *ret_model)
 {
-    *ret_model = (struct model){&demo_ops, loop, "demo", true};
+    *ret_model = (struct model){.ops = &demo_ops,
+                                .self = loop,
+                                .provider = "demo",
+                                .name = "demo",
+                                .images = true,
+                                .retry_ms = RUN_RETRY_MS};
 }

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct client;
 struct loop;
 struct model_call;
 
@@ -29,7 +30,8 @@ struct model_message {
     str tool_call_id;                 /* of a tool's result */
     const struct model_image *images; /* of a user's message; only if the model takes them */
     size_t image_count;
-    bool along; /* of a user's: only files that came with an answer; nothing is asked here */
+    bool along;        /* of a user's: only files that came with an answer; nothing is asked here */
+    str provider_data; /* of an assistant's: what this very model gave along with it; or empty */
 };
 
 /* Everything borrowed until model_start returns. */
@@ -54,16 +56,24 @@ enum model_end {
     MODEL_FAILED, /* refused for good: wrong key, bad request */
 };
 
+/* How a call ended. Borrowed until on_end returns. */
+struct model_ending {
+    enum model_end end;
+    struct model_usage usage; /* zero unless MODEL_DONE */
+    str provider_data;   /* of MODEL_DONE: JSON to be kept with the message, and to be given back
+                                 to this provider and model alone; empty: none */
+    msec retry_after_ms; /* of MODEL_AGAIN: so long the provider wants to be left alone; 0: it
+                                 does not say */
+    const struct fault *why; /* NULL for MODEL_DONE; its text is for people, without credentials */
+};
+
 struct model_sink {
     void (*on_text)(void *arg, str delta);      /* whole UTF-8 characters, at least one */
     void (*on_reasoning)(void *arg, str delta); /* likewise */
     /* Call number `index` of this turn begins. */
     void (*on_call)(void *arg, size_t index, str provider_id, str name);
     void (*on_args)(void *arg, size_t index, str delta);
-    /* Last: the call is gone when it returns. why is NULL for MODEL_DONE; its text is for people
-     * and holds no credentials. usage is zero unless MODEL_DONE. */
-    void (*on_end)(void *arg, enum model_end end, const struct model_usage *usage,
-                   const struct fault *why);
+    void (*on_end)(void *arg, const struct model_ending *ending); /* last: the call is gone then */
 };
 
 struct model_ops {
@@ -73,12 +83,24 @@ struct model_ops {
     void (*free)(void *model);
 };
 
+/* What tokens cost: millionths of the currency for a million tokens, which is millionths of
+ * millionths (pico) for each. */
+struct model_price {
+    uint64_t input, output;
+    char currency[4]; /* "USD"; empty: no price is known */
+};
+
 /* A model as an agent has it. */
 struct model {
     const struct model_ops *ops;
     void *self;
-    const char *name; /* what facts call it: "demo" */
-    bool images;      /* it can be shown pictures */
+    const char *provider; /* "demo", "scripted", "openai", "anthropic" */
+    const char *name;     /* what facts call it: "demo", "qwen3" */
+    bool images;          /* it can be shown pictures */
+    uint32_t window;      /* tokens of a request and its answer together; 0: not known */
+    uint32_t max_output;  /* tokens of an answer that a request asks for; 0: the provider decides */
+    msec retry_ms;        /* before the second attempt; doubles */
+    struct model_price price;
 };
 
 static inline struct model_call *model_start(const struct model *model,
@@ -107,5 +129,21 @@ void model_demo(struct loop *loop, struct model *ret_model);
  * ERR_CONFIG names the file, and the line of a script. */
 enum err model_scripted(struct loop *loop, const char *path, const char *log,
                         struct model *ret_model, struct fault *reterr) MUST_USE;
+
+/* A model behind HTTP: codec.h has what differs between providers. */
+struct model_http_options {
+    str base_url; /* "https://api.openai.com/v1"; of anthropic without /v1 */
+    str name;     /* of the model */
+    str api_key;  /* empty: none is sent */
+    uint32_t max_output;
+    bool images;
+    msec connect_ms, first_byte_ms, idle_ms; /* 0: the client's own */
+};
+/* Everything is copied. The client outlives the model. Fills ops, self, provider, name, images and
+ * max_output. ERR_INVALID_FIELD names the option. */
+enum err model_openai(struct client *client, const struct model_http_options *options,
+                      struct model *ret_model, struct fault *reterr) MUST_USE;
+enum err model_anthropic(struct client *client, const struct model_http_options *options,
+                         struct model *ret_model, struct fault *reterr) MUST_USE;
 
 #endif

@@ -140,7 +140,9 @@ static void deliver(struct model_call *call)
     for (; left && !call->over && call->piece < call->play.count; left--) step(call);
     if (call->over || call->piece < call->play.count) return;
     call->over = true;
-    call->sink.on_end(call->arg, call->play.end, &call->play.usage, call->play.why);
+    const struct model_ending ending = {
+        .end = call->play.end, .usage = call->play.usage, .why = call->play.why};
+    call->sink.on_end(call->arg, &ending);
 }
 
 /* ---- waiting ---- */

@@ -225,6 +225,11 @@ enum err model_scripted(struct loop *loop, const char *path, const char *log,
     struct scripted *model = malloc(sizeof *model);
     if (!model) abort();
     *model = (struct scripted){loop, script, fd};
-    *ret_model = (struct model){&scripted_ops, model, "scripted", true};
+    *ret_model = (struct model){.ops = &scripted_ops,
+                                .self = model,
+                                .provider = "scripted",
+                                .name = "scripted",
+                                .images = true,
+                                .retry_ms = RUN_RETRY_MS};
     return OK;
 }

@@ -406,6 +406,11 @@ static const struct migration migrations[] = {
         "  tools TEXT NOT NULL,"               /* JSON list; '' is "none", as context */
         "  context TEXT NOT NULL"
         ") STRICT;"),
+
+    MIGRATION(7, "costs, and questions of tools",
+        "ALTER TABLE runs ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;"       /* pico units, as in model.h */
+        "ALTER TABLE runs ADD COLUMN currency TEXT NOT NULL DEFAULT '';"     /* '': no price is known */
+        "ALTER TABLE tool_calls ADD COLUMN asked TEXT NOT NULL DEFAULT '';"), /* JSON, agent/asked.h */
     /* clang-format on */
 };
 

@@ -319,7 +319,7 @@ static void http_free(void *self)
     assert(tool->open == 0); /* the arena has the rest */
 }
 
-static const struct tool_ops ops = {http_start, http_cancel, http_free};
+static const struct tool_ops ops = {.start = http_start, .cancel = http_cancel, .free = http_free};
 
 void http_tool_free(struct tool *tool)
 {

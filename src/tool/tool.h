@@ -26,12 +26,58 @@ enum tool_risk { TOOL_RISKS(TOOL_RISK_ENUM) TOOL_RISK_COUNT };
 #undef TOOL_RISK_ENUM
 const char *tool_risk_name(enum tool_risk risk);
 
+/* A question of a tool to a person, in the middle of a call. */
+struct tool_question {
+    str id;      /* the tool's own name for it; may be empty */
+    str message; /* for the person */
+    str schema;  /* JSON Schema of the answer, a flat object; empty: none is expected */
+    str url;     /* what the person has to open and do there instead; empty: nothing */
+};
+
+/* What became of it. */
+struct tool_reply {
+    str action;  /* "accept", "decline", "cancel" */
+    str content; /* JSON object; empty unless accepted with a schema */
+};
+
+/* Questions of one moment. */
+struct tool_asked {
+    const struct tool_question *questions;
+    size_t count;
+    str state;  /* to be given back with the replies, unread */
+    bool ended; /* the call is gone with them, and has changed nothing so far: it is to be started
+                   again with the replies. Else it is under way and waits for tool_reply */
+};
+
+/* A question of an earlier start of the same call, and what was said; in the order they were asked. */
+struct tool_said {
+    struct tool_question question;
+    struct tool_reply reply; /* action is empty: nobody has answered yet */
+};
+
+struct tool_progress {
+    str progress, total; /* JSON numbers; empty: not told */
+    str message;
+};
+
+/* A file that a result brings along. */
+struct tool_file {
+    str mime, filename, bytes;
+};
+
 struct tool_request {
     str call_id; /* the idempotency key: the same at every attempt of this call */
     str args;    /* JSON object that the tool's schema takes */
     str owner, thread_id, run_id;
     str locale;   /* "zh-CN", "en" */
     str timezone; /* "Asia/Shanghai", or empty */
+    const struct tool_said *said;
+    size_t said_count;
+    str state; /* of the newest questions with which the call ended; empty: none */
+    /* With the arg of on_end; NULL: questions are declined, progress is not told. If the call `ended`
+     * with its questions, on_ask is the last callback. */
+    void (*on_ask)(void *arg, const struct tool_asked *asked);
+    void (*on_progress)(void *arg, const struct tool_progress *progress);
 };
 
 /* Borrowed until on_end returns. */
@@ -45,6 +91,8 @@ struct tool_result {
     enum err unkept; /* why a result that was there could not be kept; content says so too */
     str error;       /* why it was not done, for the model and people; empty if it was */
     str ui_hints;    /* JSON, or empty */
+    const struct tool_file *files; /* pictures and others, to be kept as attachments */
+    size_t file_count;
 };
 
 enum tool_end {
@@ -61,6 +109,8 @@ struct tool_ops {
                                void *arg);
     void (*cancel)(struct tool_call *call);
     void (*free)(void *self);
+    /* Question `n` of all that this call object has asked, from 0. NULL: it never asks. */
+    void (*reply)(struct tool_call *call, size_t n, const struct tool_reply *reply);
 };
 
 struct tool {
@@ -72,13 +122,17 @@ struct tool {
     bool write;                /* it changes something */
     bool idempotent;           /* the same key twice has one effect */
     enum tool_risk risk;
+    bool
+        holds; /* somebody else's server: when it stays away the person is asked whether to go on */
+    bool person; /* a person decides about every call, whatever policy and grants allow */
     str summary; /* template of what a call is about, "{title} {start_time}"; may be empty */
     str done_zh, done_en; /* templates of what it did, as ui/summary.h says; may be empty */
     const struct tool_ops *ops;
     void *self;
 };
 
-/* All of them, made at start and immutable since: readable from any thread. */
+/* All of them at some moment; immutable, and never freed while the server runs: readable from any
+ * thread. When tools come or go there is another such list. */
 struct tools {
     const struct tool *rows;
     size_t count;
@@ -97,6 +151,12 @@ tool_start(const struct tool *tool, const struct tool_request *request,
 static inline void tool_cancel(const struct tool *tool, struct tool_call *call)
 {
     tool->ops->cancel(call);
+}
+
+static inline void tool_reply(const struct tool *tool, struct tool_call *call, size_t n,
+                              const struct tool_reply *reply)
+{
+    tool->ops->reply(call, n, reply);
 }
 
 #endif

@@ -125,7 +125,7 @@ static void defaults(void **state)
 {
     struct world *w = *state;
     static const struct model_ops ops;
-    w->agent.model = (struct model){&ops, w, "demo", true};
+    w->agent.model = (struct model){.ops = &ops, .self = w, .name = "demo", .images = true};
     make_ok(w, NULL);
     assert_str(w->agent.name, STR("assistant"));
     assert_ptr_equal(w->agent.model.ops, &ops); /* left alone */

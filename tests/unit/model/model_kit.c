@@ -63,19 +63,20 @@ static void on_args(void *arg, size_t index, str delta)
     maybe_cancel(h);
 }
 
-static void on_end(void *arg, enum model_end end, const struct model_usage *usage,
-                   const struct fault *why)
+static void on_end(void *arg, const struct model_ending *ending)
 {
     static const char *const names[] = {
         [MODEL_DONE] = "done", [MODEL_AGAIN] = "again", [MODEL_FAILED] = "failed"};
     struct heard *h = arg;
     hear(h);
-    assert_true((why == NULL) == (end == MODEL_DONE));
+    assert_true((ending->why == NULL) == (ending->end == MODEL_DONE));
     h->ended = true;
-    h->end = end;
-    h->usage = *usage;
-    if (why) h->why = *why;
-    buf_printf(&h->trace, "%s", names[end]);
+    h->end = ending->end;
+    h->usage = ending->usage;
+    h->retry_after_ms = ending->retry_after_ms;
+    h->provider_data = arena_str(&h->arena, ending->provider_data);
+    if (ending->why) h->why = *ending->why;
+    buf_printf(&h->trace, "%s", names[ending->end]);
     maybe_cancel(h);
     loop_stop(h->loop);
 }
@@ -93,6 +94,7 @@ void heard_ask(struct heard *h, struct loop *loop, const struct model *model,
 {
     h->loop = loop;
     h->model = model;
+    arena_init(&h->arena);
     buf_init(&h->trace, TRACE_BYTES_MAX);
     buf_init(&h->text, TRACE_BYTES_MAX);
     h->starting = true;
@@ -123,6 +125,7 @@ void heard_done(struct heard *h)
 {
     buf_done(&h->trace);
     buf_done(&h->text);
+    arena_done(&h->arena);
 }
 
 static void on_guard(void *arg)

@@ -10,6 +10,7 @@
 #ifndef TESTS_MODEL_KIT_H
 #define TESTS_MODEL_KIT_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "model/model.h"
 
@@ -24,6 +25,9 @@ struct heard {
     bool starting, cancelled, ended;
     enum model_end end;
     struct model_usage usage;
+    msec retry_after_ms;
+    struct arena arena;
+    str provider_data;
     struct fault why;
     msec first_at, end_at;       /* times of the first and the last callback */
     void (*on_chunk)(void *arg); /* for those who count */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What differs between model providers: how a request is written and how the events of its answer
+ * are read. Pure: no I/O, no clock. provider.c does the rest once for all of them.
+ *
+ * Answers are streams of server-sent events. A decoder is fed whole events, in order, and tells the
+ * sink what they hold; its verdict says whether the answer is whole. Nothing short of the provider's
+ * own end mark makes it whole.
+ */
+#ifndef MODEL_CODEC_H
+#define MODEL_CODEC_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "model/model.h"
+
+enum codec_verdict {
+    CODEC_MORE,   /* go on */
+    CODEC_WHOLE,  /* the end mark was there: nothing after it counts */
+    CODEC_AGAIN,  /* the provider broke off (overloaded, an error in mid-stream, nonsense): worth
+                     another attempt */
+    CODEC_FAILED, /* refused for good: the content filter, a request that it cannot take */
+};
+
+/* What a decoder tells; never more than limits.h allows, past which its verdict is CODEC_FAILED. */
+struct codec_sink {
+    const struct model_sink *sink; /* on_end is not called by decoders */
+    void *arg;
+};
+
+struct codec {
+    const char *provider; /* "openai" */
+    const char *path;     /* behind base_url: "/chat/completions" */
+
+    /* Header lines beside Content-Type and Accept. Values in the arena. */
+    size_t (*headers)(struct arena *arena, const struct model_http_options *options,
+                      struct client_header *ret_headers, size_t max);
+
+    /* The body. `names` turns tool names into such as the provider takes; see codec_name. */
+    void (*write)(struct buf *out, struct arena *arena, const struct model_http_options *options,
+                  const struct model_request *request);
+
+    /* A decoder for one answer. */
+    size_t decoder_bytes;
+    void (*begin)(void *decoder, const struct codec_sink *sink);
+    enum codec_verdict (*event)(void *decoder, str name, str data, struct fault *why);
+    /* The stream has ended as HTTP says, without an end mark: CODEC_WHOLE if the answer can miss
+     * nothing but that mark, else CODEC_AGAIN. */
+    enum codec_verdict (*eof)(void *decoder, struct fault *why);
+    /* After CODEC_WHOLE. The text lives as long as the decoder. */
+    void (*result)(const void *decoder, struct model_usage *ret_usage, str *ret_provider_data);
+    void (*done)(void *decoder);
+
+    /* The body of an answer that is no 2xx: what it says, for people, without credentials; empty if
+     * it says nothing. In the arena. */
+    str (*error_text)(struct arena *arena, str body);
+};
+
+extern const struct codec codec_openai, codec_anthropic;
+
+/* Providers take names of [A-Za-z0-9_-], at most 64 bytes; ours may have a dot ("files.read"). The
+ * name as providers see it, in the arena; the same bytes if it is fine. Different names of one request
+ * may not become one: provider.c checks that and maps the provider's word back before the sink hears
+ * it. */
+str codec_name(struct arena *arena, str name);
+
+#endif

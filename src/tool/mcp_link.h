@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A way to an MCP server: JSON-RPC messages out and in, whole and in order. Two kinds: a child with
+ * pipes (mcp_stdio.c) and streamable HTTP (mcp_http.c). Knows framing, sending and losing; what the
+ * messages say is mcp.c's business. On the loop thread.
+ *
+ * Every request that was sent ends in one of two ways: the server's answer comes (on_message), or
+ * on_lost says that none will. Nothing is sent twice by itself.
+ */
+#ifndef TOOL_MCP_LINK_H
+#define TOOL_MCP_LINK_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct client;
+struct loop;
+struct mcp_link;
+struct mcp_pair;
+
+enum mcp_loss {
+    MCP_AWAY, /* surely not seen by the server: not started, not connected, refused by HTTP (404 to an
+                    old session, 401, 503 ...) before anything was done */
+    MCP_LOST, /* sent, and no whole answer: the child died, the stream broke, a time-out of HTTP */
+    MCP_NO_SESSION, /* HTTP 404 to a session that we had: begin a new one; surely not done */
+};
+
+/* No callback comes from inside a function below, and none after mcp_link_free. */
+struct mcp_link_events {
+    void (*on_open)(void *arg);              /* messages may be sent */
+    void (*on_message)(void *arg, str json); /* one message, valid UTF-8 on one line, at most
+                                                MCP_MESSAGE_BYTES_MAX; borrowed */
+    /* HTTP only: what is special about the head of an answer: its Mcp-Session-Id (empty: none). */
+    void (*on_session)(void *arg, str session);
+    void (*on_lost)(void *arg, uint64_t request, enum mcp_loss loss, int http_status,
+                    const struct fault *why);
+    /* The whole link is gone; on_lost has come for every open request before. stdio: the child has
+     * ended or speaks nonsense. HTTP never goes down by itself. */
+    void (*on_down)(void *arg, const struct fault *why);
+    void (*on_stderr)(void *arg, str line); /* of the child, for the log; at most
+                                               MCP_STDERR_LINE_BYTES_MAX */
+};
+
+struct mcp_header {
+    str name, value;
+};
+
+/* What a message is sent with; everything is copied. */
+struct mcp_post {
+    str json;         /* one message on one line */
+    uint64_t request; /* number of a request, from 1; 0: a notification or a response */
+    const struct mcp_header *headers; /* for HTTP beside the configured ones: Mcp-Session-Id,
+                                         MCP-Protocol-Version, Mcp-Method, Mcp-Name ... */
+    size_t header_count;
+    msec quiet_ms; /* HTTP: longest silence before the answer counts as lost; 0: no limit */
+};
+
+/* `command` and `env` as in struct mcp_options. The child is started at once, on_open tells. It gets a
+ * clean environment (PATH, HOME, LANG, TMPDIR, USER, TERM and `env`), no descriptor of ours but its three,
+ * and dies with us. */
+struct mcp_link *mcp_stdio_new(struct loop *loop, const str *command, size_t command_count,
+                               const struct mcp_pair *env, size_t env_count,
+                               const struct mcp_link_events *events, void *arg);
+/* `headers` are the configured ones; their values never stand in an error. */
+struct mcp_link *mcp_http_new(struct client *client, str url, const struct mcp_pair *headers,
+                              size_t header_count, const struct mcp_link_events *events, void *arg);
+
+void mcp_link_send(struct mcp_link *link, const struct mcp_post *post);
+
+/* HTTP: the standing stream for messages that answer no request (GET, 2025-06-18 and 2025-11-25), kept
+ * open with growing rests; a server that has none (405) is left alone. stdio: nothing to do. */
+void mcp_link_listen(struct mcp_link *link, const struct mcp_header *headers, size_t header_count);
+
+/* No answer to this request is wanted any more: HTTP closes its stream. No on_lost for it. */
+void mcp_link_forget(struct mcp_link *link, uint64_t request);
+
+/* stdio: close the child's input, then SIGTERM, then SIGKILL; on_down tells when it is gone. HTTP:
+ * DELETE of the session, if the headers name one, then on_down. */
+void mcp_link_close(struct mcp_link *link, const struct mcp_header *headers, size_t header_count);
+
+/* Now: a child is killed. */
+void mcp_link_free(struct mcp_link *link);
+
+#endif

@@ -14,6 +14,10 @@
 #include "base/buf.h"
 #include "model/model.h"
 
+struct client_header;
+struct json;
+struct json;
+
 enum codec_verdict {
     CODEC_MORE,   /* go on */
     CODEC_WHOLE,  /* the end mark was there: nothing after it counts */
@@ -36,7 +40,8 @@ struct codec {
     size_t (*headers)(struct arena *arena, const struct model_http_options *options,
                       struct client_header *ret_headers, size_t max);
 
-    /* The body. `names` turns tool names into such as the provider takes; see codec_name. */
+    /* The body. Names of tools in the request are such as the provider takes: provider.c has turned
+     * them, in `tools` and in the messages' tool_calls. */
     void (*write)(struct buf *out, struct arena *arena, const struct model_http_options *options,
                   const struct model_request *request);
 
@@ -63,5 +68,14 @@ extern const struct codec codec_openai, codec_anthropic;
  * may not become one: provider.c checks that and maps the provider's word back before the sink hears
  * it. */
 str codec_name(struct arena *arena, str name);
+
+/* json_parse for what a provider says: an escape that is half of a character (a lone surrogate) reads
+ * as U+FFFD instead of making the whole text unreadable. */
+enum err codec_json(struct arena *arena, str text, struct json **ret_json) MUST_USE;
+
+/* A model behind any codec; model_openai and model_anthropic are this one with theirs. */
+enum err model_http(struct client *client, const struct codec *codec,
+                    const struct model_http_options *options, struct model *ret_model,
+                    struct fault *reterr) MUST_USE;
 
 #endif

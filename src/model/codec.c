@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every codec needs: names as providers take them, and JSON as providers write it.
+ *
+ * A name is turned without a look at other names, so that it is the same in every request; only
+ * where two names of one request would become one does tool_names.c choose another.
+ *
+ * A lone surrogate ("\ud83d" without its other half) comes from servers that cut a text between two
+ * UTF-16 units. Its six bytes are overwritten with the six of "\ufffd"; nothing moves.
+ */
+#include "model/codec.h"
+
+#include <string.h>
+
+#include "base/crypto.h"
+#include "base/json.h"
+#include "base/limits.h"
+
+enum { HASH_DIGITS = 8 };
+
+static bool fits(char c)
+{
+    char low = char_lower(c);
+    return (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+static bool fine(str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!fits(name.p[i])) return false;
+    return name.len > 0 && name.len <= TOOL_NAME_BYTES_MAX;
+}
+
+/* Its beginning, and a hash of all of it. */
+static size_t shorten(char *out, str name)
+{
+    unsigned char hash[HASH_BYTES];
+    char digits[HASH_HEX_BYTES];
+    size_t kept = TOOL_NAME_BYTES_MAX - HASH_DIGITS - 1;
+    crypto_sha256(name, hash);
+    crypto_hex((str){(const char *)hash, sizeof hash}, digits);
+    out[kept] = '_';
+    memcpy(out + kept + 1, digits, HASH_DIGITS);
+    return TOOL_NAME_BYTES_MAX;
+}
+
+str codec_name(struct arena *arena, str name)
+{
+    if (fine(name)) return name;
+    if (!name.len) return STR("_");
+    size_t len = name.len < TOOL_NAME_BYTES_MAX ? name.len : TOOL_NAME_BYTES_MAX;
+    char *out = arena_alloc(arena, TOOL_NAME_BYTES_MAX);
+    for (size_t i = 0; i < len; i++) out[i] = fits(name.p[i]) ? name.p[i] : '_';
+    if (name.len > TOOL_NAME_BYTES_MAX) len = shorten(out, name);
+    return (str){out, len};
+}
+
+/* ---- JSON ---- */
+
+/* The 16 bits of "\uXXXX" at `at`; -1 if it is none. */
+static int32_t unit_at(const char *at, const char *end)
+{
+    unsigned char bytes[2];
+    char digits[4];
+    if (end - at < 6 || at[0] != '\\' || at[1] != 'u') return -1;
+    for (size_t i = 0; i < sizeof digits; i++) digits[i] = char_lower(at[2 + i]);
+    if (!crypto_unhex((str){digits, sizeof digits}, bytes, sizeof bytes)) return -1;
+    return bytes[0] << 8 | bytes[1];
+}
+
+static bool is_high(int32_t unit)
+{
+    return unit >= 0xd800 && unit < 0xdc00;
+}
+
+static bool is_low(int32_t unit)
+{
+    return unit >= 0xdc00 && unit < 0xe000;
+}
+
+static void mend_surrogates(char *at, const char *end)
+{
+    while ((at = memchr(at, '\\', (size_t)(end - at)))) {
+        int32_t unit = unit_at(at, end);
+        if (is_high(unit) && is_low(unit_at(at + 6, end))) {
+            at += 12;
+            continue;
+        }
+        if (is_high(unit) || is_low(unit)) memcpy(at, "\\ufffd", 6);
+        at += unit < 0 ? 2 : 6;
+        if (at >= end) return;
+    }
+}
+
+enum err codec_json(struct arena *arena, str text, struct json **ret_json)
+{
+    struct json_error error;
+    enum err e = json_parse(arena, text, ret_json, &error);
+    if (!e || strcmp(error.reason, "lone surrogate") != 0) return e;
+    char *mended = arena_cstr(arena, text);
+    mend_surrogates(mended, mended + text.len);
+    return json_parse(arena, (str){mended, text.len}, ret_json, NULL);
+}

@@ -25,6 +25,7 @@ struct agent {
     str prompt;           /* the operator's own words, put before ours; may be empty */
     str locale;           /* "zh-CN" or "en"; empty: the language of the person's message */
     uint64_t tokens_max;  /* of a run; 0: no limit */
+    uint64_t cost_max;    /* likewise, in pico units of the model's currency: model.h */
     msec active_ms_max;   /* of a run, waiting for people not counted; 0: no limit */
     struct policy policy; /* of the file */
     struct policy policy_settings; /* of the database, over it */

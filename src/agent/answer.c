@@ -26,6 +26,7 @@
 #include "agent/policy.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "tool/elicit.h"
 #include "tool/schema.h"
 
 /* ---- shapes ---- */
@@ -298,6 +299,14 @@ static enum err check_values(const struct reading *r, const struct json *fields,
     return OK;
 }
 
+/* A form of a tool has a schema of its own, which knows more than our types of fields. */
+static enum err check_form(const struct reading *r, const struct json *values)
+{
+    str content;
+    if (!r->interaction->args_schema.len) return OK;
+    return elicit_content(r->arena, r->interaction->args_schema, values, &content, r->reterr);
+}
+
 static enum err take_fields(const struct reading *r, const struct json *value,
                             struct resolution *resolution)
 {
@@ -307,8 +316,10 @@ static enum err take_fields(const struct reading *r, const struct json *value,
     if (value->type != JSON_OBJECT) return refuse(r, "fields", "must be an object");
     if (!fields) return refuse(r, "fields", "is not taken: this question has none");
     e = check_values(r, fields, value);
+    if (!e) e = check_form(r, value);
     if (e) return e;
-    if (!value->count) return refuse(r, "fields", "is empty: fill one in, or skip the question");
+    if (!value->count && !r->interaction->args_schema.len)
+        return refuse(r, "fields", "is empty: fill one in, or skip the question");
     resolution->text = json_one_line(r->arena, value->raw);
     return OK;
 }
@@ -400,7 +411,7 @@ static enum err check_args(const struct reading *r, const struct json *args)
     enum err e = stored(r, r->interaction->args_schema, JSON_OBJECT, &text);
     if (e) return e;
     if (!text) return refuse(r, "args", "cannot be changed: this call came without a schema");
-    if (schema_parse(r->arena, text, &schema, NULL))
+    if (schema_parse_lenient(r->arena, text, &schema, NULL))
         return fault(r->reterr, ERR_DAMAGED, "the stored schema cannot be read");
     return schema_check(schema, args, "args", r->reterr);
 }

@@ -42,6 +42,8 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
 {
     struct outcome started;
     str spoken = spoken_in(messages, count);
+    enum err e = run_context_start(db, run->thread, &run->from_message);
+    if (e) return e;
     run->status = RUN_RUNNING;
     run->legs++;
     graph_start(arena,
@@ -57,6 +59,7 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
                                 .timezone = begin->timezone,
                                 .press_tool = begin->press_tool,
                                 .press_args = begin->press_args,
+                                .from_message = run->from_message,
                                 .now = begin->now},
                 &started);
 
@@ -69,7 +72,7 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
                                  .data = fact_message_added(arena, &messages[i])};
     for (size_t i = 0; i < started.fact_count; i++) facts[count + i] = started.facts[i];
 
-    enum err e = facts_append(db, run->thread, facts, total, begin->now);
+    e = facts_append(db, run->thread, facts, total, begin->now);
     for (size_t i = 0; !e && i < count; i++) {
         struct message message = messages[i];
         message.seq = facts[i].seq;

@@ -18,9 +18,6 @@
 #include "base/limits.h"
 #include "store/calls.h"
 
-/* Until models have prices. */
-#define CURRENCY "USD"
-
 enum { ESCAPE_BYTES_MAX = 6 }; /* \u0001 */
 enum { PLAIN_URL_BYTES = 64 + ID_CLIENT_BYTES_MAX };
 
@@ -68,12 +65,31 @@ static void member_raw(struct json_writer *w, str key, str json)
     json_raw(w, json);
 }
 
-static void usage_members(struct json_writer *w, const struct model_usage *usage)
+/* Pico units as a decimal number: no digit is lost, none is there for nothing. */
+static void member_cost(struct json_writer *w, uint64_t cost)
+{
+    const uint64_t unit = 1000000000000;
+    char text[40];
+    int len = snprintf(text, sizeof text, "%llu.%012llu", (unsigned long long)(cost / unit),
+                       (unsigned long long)(cost % unit));
+    while (text[len - 1] == '0') len--;
+    if (text[len - 1] == '.') len--;
+    member_raw(w, STR("cost"), (str){text, (size_t)len});
+}
+
+static void usage_members(struct json_writer *w, const struct usage *usage)
 {
     member_u64(w, STR("inputTokens"), usage->input_tokens);
     member_u64(w, STR("outputTokens"), usage->output_tokens);
-    member_u64(w, STR("cost"), 0);
-    json_member(w, STR("currency"), STR(CURRENCY));
+    member_cost(w, usage->cost);
+    json_member(w, STR("currency"), usage->currency.len ? usage->currency : USAGE_CURRENCY);
+}
+
+void usage_write(struct json_writer *w, const struct usage *usage)
+{
+    json_object(w);
+    usage_members(w, usage);
+    json_object_end(w);
 }
 
 str fact_run_started(struct arena *arena, const struct start *start)
@@ -219,9 +235,7 @@ str fact_run_finished(struct arena *arena, const struct run_finished *finished)
     ids_member(&doc.w, STR("interactions"), finished->interactions, finished->interaction_count);
     ids_member(&doc.w, STR("pendingToolCallIds"), finished->pending, finished->pending_count);
     json_key(&doc.w, STR("usage"));
-    json_object(&doc.w);
-    usage_members(&doc.w, &finished->usage);
-    json_object_end(&doc.w);
+    usage_write(&doc.w, &finished->usage);
     return doc_close(arena, &doc);
 }
 
@@ -235,7 +249,7 @@ str fact_run_error(struct arena *arena, const char *code, str message, bool retr
     return doc_close(arena, &doc);
 }
 
-str usage_json(struct arena *arena, const struct model_usage *usage)
+str usage_json(struct arena *arena, const struct usage *usage)
 {
     AUTO(doc_done) struct doc doc;
     doc_open(&doc, 0);

@@ -32,7 +32,7 @@ struct start;
 struct text_end {
     str message_id;
     str content; /* a JSON string */
-    struct model_usage usage;
+    struct usage usage;
     bool stopped; /* a person cut it off */
     str ui;       /* its card; empty: none */
     str ui_ref;   /* or where that is, if it is too large for a fact */
@@ -67,18 +67,21 @@ struct run_finished {
     size_t interaction_count;
     const str *pending; /* ids of calls that wait for the client, in their order */
     size_t pending_count;
-    struct model_usage usage;
+    struct usage usage; /* of the run so far */
 };
 str fact_run_finished(struct arena *arena, const struct run_finished *finished);
 str fact_run_error(struct arena *arena, const char *code, str message, bool retryable);
 
-/* {"inputTokens", "outputTokens", "cost", "currency"} */
-str usage_json(struct arena *arena, const struct model_usage *usage);
+/* {"inputTokens", "outputTokens", "cost", "currency"}. The cost is a decimal number with all its
+ * digits, 0.0004; without a known price it is 0 USD. */
+#define USAGE_CURRENCY STR("USD")
+struct json_writer;
+str usage_json(struct arena *arena, const struct usage *usage);
+void usage_write(struct json_writer *w, const struct usage *usage);
 str text_json(struct arena *arena, str text); /* a JSON string */
 
 /* Attachments of a message, as a row stores them, as a list for clients: each with a url, made by
  * `url` from its id and borrowed until the next one is made. */
-struct json_writer;
 typedef str attachment_href(void *arg, str id);
 void attachments_write(struct json_writer *w, str stored, attachment_href *url, void *arg);
 

@@ -221,13 +221,13 @@ static void put_fence(struct buf *out, size_t len)
     for (size_t i = 0; i < len; i++) buf_char(out, '`');
 }
 
-str file_block(struct arena *arena, str locale, const struct file *file, str bytes)
+str file_block(struct arena *arena, str locale, const struct file *file, str bytes, size_t max)
 {
     str text = bytes;
     if (str_starts(text, STR("\xef\xbb\xbf"))) text = str_drop(text, 3);
-    bool cut = text.len > CONTEXT_FILE_TEXT_BYTES_MAX;
+    bool cut = text.len > max;
     if (cut) {
-        text.len = CONTEXT_FILE_TEXT_BYTES_MAX;
+        text.len = max;
         while (text.len && ((unsigned char)text.p[text.len] & 0xc0) == 0x80) text.len--;
     }
     if (!utf8_valid(text)) return file_line(arena, locale, file, FILE_NOT_UTF8);

@@ -47,9 +47,9 @@ enum file_fate {
 /* One line that tells of it. */
 str file_line(struct arena *arena, str locale, const struct file *file, enum file_fate fate);
 
-/* The line, and what is in the text file: at most CONTEXT_FILE_TEXT_BYTES_MAX, between fences that it
- * cannot close itself. */
-str file_block(struct arena *arena, str locale, const struct file *file, str bytes);
+/* The line, and what is in the text file: at most `max` bytes, between fences that it cannot close
+ * itself. */
+str file_block(struct arena *arena, str locale, const struct file *file, str bytes, size_t max);
 
 /* "950 bytes", "1.2 KiB"; "字节" in Chinese. */
 enum { FILE_SIZE_BYTES = 32 };

@@ -6,6 +6,9 @@
  *                 └───┼────────────────────────────────────┘     │
  *                     └── lost, a write ─────────────────────────┘
  *
+ * In the air it may ask people something, any number of times; it stays there, or lands with it to start
+ * again when it has its replies. A server that stays away lands it too, and a person decides.
+ *
  * A tool may have spooled a long result itself, while it came; only its ends are then in memory.
  *
  * Over means that the end is known, as far as it ever will be, and waits to be saved.
@@ -13,7 +16,9 @@
 #include "agent/flight.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "agent/asked.h"
 #include "agent/texts.h"
 #include "base/crypto.h"
 #include "base/limits.h"
@@ -33,8 +38,12 @@ struct flight {
     struct spool_job *spooling;
     struct timer *timer;
     bool in_doubt; /* an attempt was lost: it may have happened */
-    bool over, lost;
+    bool over, lost, away;
+    str why; /* of one that is away */
     struct call_end end;
+    struct tool_asked asked;          /* not saved yet; count 0: nothing */
+    bool waiting[QUESTIONS_CALL_MAX]; /* questions without a reply, by their position */
+    size_t waiting_count;
 };
 
 static struct flight *find(const struct flights *flights, str call_id)
@@ -135,6 +144,76 @@ static void landed(struct flight *flight, bool failed, const struct tool_result 
     take_result(flight, result);
 }
 
+/* ---- questions ---- */
+
+static void keep_questions(struct flight *flight, const struct tool_asked *asked)
+{
+    struct arena *arena = &flight->arena;
+    struct tool_question *copy = arena_array(arena, asked->count, sizeof *copy);
+    for (size_t i = 0; i < asked->count; i++)
+        copy[i] = (struct tool_question){.id = arena_str(arena, asked->questions[i].id),
+                                         .message = arena_str(arena, asked->questions[i].message),
+                                         .schema = arena_str(arena, asked->questions[i].schema),
+                                         .url = arena_str(arena, asked->questions[i].url)};
+    flight->asked = *asked;
+    flight->asked.questions = copy;
+    flight->asked.state = arena_str(arena, asked->state);
+}
+
+/* One at a time is saved; who asks a second thing meanwhile, or too much, is told no. */
+static void on_ask(void *arg, const struct tool_asked *asked)
+{
+    static const struct tool_reply no = {.action = STR("decline")};
+    struct flight *flight = arg;
+    bool room = !flight->asked.count && asked->first + asked->count <= QUESTIONS_CALL_MAX;
+    if (asked->ended) {
+        flight->call = NULL;
+        flight->over = true;
+    } else if (!room || flight->flights->letting_go) {
+        for (size_t i = 0; i < asked->count; i++)
+            tool_reply(flight->tool, flight->call, asked->first + i, &no);
+        return;
+    } else {
+        for (size_t i = 0; i < asked->count; i++) flight->waiting[asked->first + i] = true;
+        flight->waiting_count += asked->count;
+    }
+    keep_questions(flight, asked);
+    flight->flights->on_over(flight->flights->arg);
+}
+
+static void on_progress(void *arg, const struct tool_progress *progress)
+{
+    struct flight *flight = arg;
+    struct flights *flights = flight->flights;
+    if (flights->on_progress) flights->on_progress(flights->arg, flight->request.call_id, progress);
+}
+
+/* What the row knows of them, for the next start. */
+static void take_said(struct flight *flight, const struct asked *asked)
+{
+    struct tool_said *said = arena_array(&flight->arena, asked->count, sizeof *said);
+    for (size_t i = 0; i < asked->count; i++) said[i] = asked->rows[i].said;
+    flight->request.said = said;
+    flight->request.said_count = asked->count;
+    flight->request.state = asked->state;
+}
+
+void flights_reply(struct flights *flights, const struct call *call)
+{
+    struct flight *flight = find(flights, call->call_id);
+    struct asked asked;
+    if (!flight || flight->over || !flight->waiting_count) return;
+    if (asked_parse(&flight->arena, arena_str(&flight->arena, call->asked), &asked)) return;
+    take_said(flight, &asked);
+    for (size_t i = 0; flight->call && i < asked.count && i < QUESTIONS_CALL_MAX; i++) {
+        const struct tool_reply *reply = &asked.rows[i].said.reply;
+        if (!flight->waiting[i] || !reply->action.len) continue;
+        flight->waiting[i] = false;
+        flight->waiting_count--;
+        tool_reply(flight->tool, flight->call, i, reply);
+    }
+}
+
 /* ---- attempts ---- */
 
 static void attempt(struct flight *flight);
@@ -151,6 +230,14 @@ static void give_up(struct flight *flight, const char *code, str text)
     if (!flight->lost) set_failed(flight, code, text);
 }
 
+/* Nobody at the other end: the person may know when to try again. */
+static void stay_away(struct flight *flight, str why)
+{
+    give_up(flight, "tool_unavailable", why);
+    flight->away = flight->tool->holds && !flight->lost && !flight->flights->letting_go;
+    flight->why = why;
+}
+
 static void not_landed(struct flight *flight, bool lost, const struct tool_result *result)
 {
     struct flights *flights = flight->flights;
@@ -161,7 +248,7 @@ static void not_landed(struct flight *flight, bool lost, const struct tool_resul
         timer_start(flight->timer, flights->retry_ms << (flight->attempts - 1));
         return;
     }
-    give_up(flight, "tool_unavailable", arena_str(&flight->arena, result->error));
+    stay_away(flight, arena_str(&flight->arena, result->error));
     over(flight);
 }
 
@@ -178,6 +265,8 @@ static void on_end(void *arg, enum tool_end end, const struct tool_result *resul
 static void attempt(struct flight *flight)
 {
     flight->attempts++;
+    memset(flight->waiting, 0, sizeof flight->waiting);
+    flight->waiting_count = 0;
     flight->call = tool_start(flight->tool, &flight->request, on_end, flight);
 }
 
@@ -202,7 +291,11 @@ void flights_start(struct flights *flights, const struct call *call,
         .run_id = arena_str(arena, passenger->run_id),
         .locale = arena_str(arena, passenger->locale),
         .timezone = arena_str(arena, passenger->timezone),
+        .on_ask = on_ask,
+        .on_progress = on_progress,
     };
+    struct asked asked;
+    if (asked_parse(arena, arena_str(arena, call->asked), &asked) == OK) take_said(flight, &asked);
     flight->next = flights->first;
     flights->first = flight;
     attempt(flight);
@@ -223,23 +316,46 @@ bool flights_has(const struct flights *flights, str call_id)
     return find(flights, call_id);
 }
 
-bool flights_ended(const struct flights *flights, str *ret_call_id, bool *ret_lost,
-                   struct call_end *ret_end)
+static bool has_news(const struct flight *flight)
 {
-    for (const struct flight *flight = flights->first; flight; flight = flight->next) {
-        if (!flight->over) continue;
-        *ret_call_id = flight->request.call_id;
-        *ret_lost = flight->lost;
-        *ret_end = flight->end;
-        return true;
-    }
-    return false;
+    return flight->over || flight->asked.count;
 }
 
-void flights_forget(struct flights *flights, str call_id)
+bool flights_news(const struct flights *flights, struct input *ret_input)
+{
+    const struct flight *flight = flights->first;
+    while (flight && !has_news(flight)) flight = flight->next;
+    if (!flight) return false;
+    struct input input = {.kind = INPUT_RESULT, .call_id = flight->request.call_id};
+    if (flight->asked.count || flight->asked.ended) {
+        input.kind = INPUT_ASKED;
+        input.asked = &flight->asked;
+    } else if (flight->lost) {
+        input.kind = INPUT_LOST;
+    } else if (flight->away) {
+        input.kind = INPUT_AWAY;
+        input.why_text = flight->why;
+    } else {
+        input.result = flight->end;
+    }
+    *ret_input = input;
+    return true;
+}
+
+void flights_saved(struct flights *flights, enum input_kind kind, str call_id)
 {
     struct flight *flight = find(flights, call_id);
-    if (flight) flight_free(flight);
+    if (!flight) return;
+    bool goes_on = kind == INPUT_ASKED && !flight->asked.ended;
+    flight->asked = (struct tool_asked){0};
+    if (!goes_on) flight_free(flight);
+}
+
+bool flights_busy(const struct flights *flights)
+{
+    for (const struct flight *flight = flights->first; flight; flight = flight->next)
+        if (has_news(flight) || !flight->waiting_count) return true;
+    return false;
 }
 
 /* A write in the air is waited for; one that rests between two attempts does not leave again. */

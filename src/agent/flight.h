@@ -20,8 +20,10 @@ struct flights {
     struct loop *loop;
     struct spool *spool; /* for long results */
     const struct tools *tools;
-    msec retry_ms;              /* before the second attempt; doubles */
-    void (*on_over)(void *arg); /* one has ended; never from inside a function below */
+    msec retry_ms; /* before the second attempt; doubles */
+    void (*on_over)(
+        void *arg); /* one has ended, or asks something; never from inside a function below */
+    void (*on_progress)(void *arg, str call_id, const struct tool_progress *progress);
     void (*on_trouble)(void *arg, const char *what, enum err e);
     void *arg;
     bool letting_go;      /* private: no further attempts */
@@ -41,10 +43,17 @@ void flights_done(struct flights *flights); /* ends them all, without a word */
 bool flights_any(const struct flights *flights);
 bool flights_has(const struct flights *flights, str call_id);
 
-/* One that has ended: its call, and how; lost: nobody knows. False: none has. */
-bool flights_ended(const struct flights *flights, str *ret_call_id, bool *ret_lost,
-                   struct call_end *ret_end);
-void flights_forget(struct flights *flights, str call_id); /* its end is saved */
+/* How one has ended, or that it asks something: as the input of a step that saves it. False: there is
+ * nothing to be saved. What the input points to stays until flights_saved. */
+bool flights_news(const struct flights *flights, struct input *ret_input);
+/* The input of this kind and call is saved. */
+void flights_saved(struct flights *flights, enum input_kind kind, str call_id);
+
+/* The row of a call that has a flight: replies that people have given since are handed over. */
+void flights_reply(struct flights *flights, const struct call *call);
+
+/* Is there one that waits for something else than a person? */
+bool flights_busy(const struct flights *flights);
 
 /* The run is being cancelled: nothing is tried again, and what only reads is not waited for. */
 void flights_let_go(struct flights *flights, str locale);

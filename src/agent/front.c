@@ -149,10 +149,12 @@ const struct front_tool *front_find(const struct front_tools *front, const struc
     return NULL;
 }
 
-/* A question is a call of ours, and an approval has its rule. */
+/* A question is a call of ours, an approval has its rule, and what was started is a tool of ours whose
+ * server is away or asks something. */
 bool front_waits(const struct call *call)
 {
-    return call->state == CALL_WAITING && !call->rule.len && !graph_tool_is(call->tool);
+    return call->state == CALL_WAITING && !call->rule.len && !call->started &&
+           !graph_tool_is(call->tool);
 }
 
 /* ---- context ---- */

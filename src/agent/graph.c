@@ -132,6 +132,19 @@ struct work_call *find_call(struct step *step, str call_id)
     return NULL;
 }
 
+static const struct tool *pressed_alone(const struct step *step)
+{
+    const struct tool *tool = tools_find(step->input->tools, step->state->press_tool);
+    return tool && tool->person ? tool : NULL;
+}
+
+const struct tool *step_tool(const struct step *step, str name)
+{
+    const struct tool *tool = agent_tool(step->input->agent, name);
+    bool pressed = !tool && str_eq(name, step->state->press_tool);
+    return pressed ? pressed_alone(step) : tool;
+}
+
 /* {"run_id", "stage", "task_id"?, "stopped"?} */
 str message_metadata(struct step *step, bool stopped)
 {
@@ -164,13 +177,16 @@ static void resume(struct step *step)
     state->resume = (struct resume){0};
 }
 
-/* Nothing is left of the turn that the server still has to do or to show. */
+/* Nothing is left of the turn that the server still has to do or to show. A call that asks people
+ * something waits like one that has not left, though it is under way. */
 static bool turn_settled(const struct step *step)
 {
-    for (size_t i = 0; i < step->call_count; i++)
-        if (!step->calls[i].call.result_id.len && step->calls[i].call.state != CALL_WAITING &&
-            step->calls[i].call.state != CALL_UNCERTAIN)
-            return false;
+    for (size_t i = 0; i < step->call_count; i++) {
+        const struct call *call = &step->calls[i].call;
+        bool waits = call->state == CALL_WAITING || call->state == CALL_UNCERTAIN ||
+                     (call->state == CALL_STARTED && asks_open(step, call->call_id));
+        if (!call->result_id.len && !waits) return false;
+    }
     return true;
 }
 
@@ -187,10 +203,10 @@ static bool words_for_model(const struct input *input)
 }
 
 /* A button does what it says, and no more. Words of a person want an answer all the same: with them
- * it is a conversation like any other. */
+ * it is a conversation like any other; unless they are for another agent, which is told elsewhere. */
 static void end_press(struct step *step)
 {
-    if (words_for_model(step->input))
+    if (words_for_model(step->input) && !pressed_alone(step))
         step->state->press_tool = step->state->press_args = STR_EMPTY;
     else
         finish_run(step, RUN_COMPLETED, NULL);
@@ -266,7 +282,9 @@ void graph_step(struct arena *arena, const struct view *view, const struct input
                         .out = &out,
                         .state = &out.state};
     step_open(&step);
-    state_add_usage(&out.state, &input->turn.usage);
+    step.usage = usage_of(arena, &input->turn.usage, &input->turn.price);
+    state_add_usage(&out.state, &step.usage);
+    if (input->from_message > out.state.from_message) out.state.from_message = input->from_message;
     switch (input->kind) {
     case INPUT_TURN:
         on_turn(&step);
@@ -288,6 +306,12 @@ void graph_step(struct arena *arena, const struct view *view, const struct input
         break;
     case INPUT_LOST:
         on_lost(&step);
+        break;
+    case INPUT_ASKED:
+        on_asked(&step);
+        break;
+    case INPUT_AWAY:
+        on_away(&step);
         break;
     case INPUT_SHOW:
         show_results(&step);
@@ -319,6 +343,7 @@ void graph_start(struct arena *arena, const struct start *start, struct outcome 
                 .phase = PHASE_CHATTING,
                 .max_rounds = start->max_rounds ? start->max_rounds : AGENT_ROUNDS_MAX,
                 .leg_since = start->now,
+                .from_message = start->from_message,
                 .locale = start->locale,
                 .timezone = start->timezone,
                 .press_tool = start->press_tool,
@@ -389,5 +414,8 @@ bool graph_overdue(const struct state *state, const struct agent *agent, msec no
 {
     msec deadline = graph_deadline(state, agent);
     uint64_t tokens = state->input_tokens + state->output_tokens;
-    return (deadline && now >= deadline) || (agent->tokens_max && tokens >= agent->tokens_max);
+    /* A model that was exchanged in mid-run may count in other money. */
+    bool same = str_eq(state->currency, str_c(agent->model.price.currency));
+    return (deadline && now >= deadline) || (agent->tokens_max && tokens >= agent->tokens_max) ||
+           (agent->cost_max && same && state->cost >= agent->cost_max);
 }

@@ -64,6 +64,8 @@ struct turn {
     size_t call_count;
     struct model_usage usage;
     str provider_data; /* as in struct model_ending */
+    str provider, model; /* that it comes from, and goes back to */
+    struct model_price price;
 };
 
 enum input_kind {
@@ -74,6 +76,8 @@ enum input_kind {
     INPUT_START,   /* calls that may run, and have room to, are marked as started */
     INPUT_RESULT,  /* a started call has ended: `call_id`, `result` */
     INPUT_LOST,    /* nobody knows what became of a started call: `call_id` */
+    INPUT_ASKED,   /* a started call asks people something: `call_id`, `asked` */
+    INPUT_AWAY,    /* a started call was not made: its server stays away, `call_id`, `why_text` */
     INPUT_SHOW,    /* results that the journal has become facts */
     INPUT_OVERDUE, /* the time of the run is used up */
     INPUT_ALONE,   /* nobody reads along any more, and the agent does not go on without */
@@ -110,6 +114,7 @@ struct input {
     const struct binder *binder; /* always */
     const struct tools *tools;   /* all there are; always */
     struct turn turn;
+    int64_t from_message; /* where the context of that turn began; 0: nothing new is known */
     enum err why; /* of INPUT_DOWN: ERR_MODEL_UNAVAILABLE or ERR_INTERNAL (model_error) */
     str why_text; /* for people; empty: the title of `why`. Also of INPUT_DAMAGED */
     const struct resolution *resolutions;
@@ -118,6 +123,7 @@ struct input {
     size_t front_count;
     str call_id;
     struct call_end result;
+    const struct tool_asked *asked;
     const struct payload *payloads; /* of calls to be shown, where they are made already; for the
                                        others the step makes them, and they are not stored */
     size_t payload_count;
@@ -169,6 +175,7 @@ struct start {
     uint32_t max_rounds; /* 0: AGENT_ROUNDS_MAX */
     str locale, timezone;
     str press_tool, press_args; /* of a button that was pressed; empty: none was */
+    int64_t from_message;       /* where the context of the run before it began */
     msec now;
 };
 void graph_start(struct arena *arena, const struct start *start, struct outcome *ret_outcome);

@@ -28,6 +28,7 @@ struct step {
     struct interaction *open; /* that are open, as far as this step has come */
     size_t open_count;
     unsigned ids;         /* made so far */
+    struct usage usage;   /* of the turn */
     str card, card_hints; /* that the model shows with its words; empty: none */
 };
 
@@ -42,6 +43,9 @@ void move_to_stage(struct step *step, enum stage stage);
 void begin_leg(struct step *step); /* unless one is open */
 void settle(struct step *step);    /* after calls or interactions have changed: what follows? */
 struct work_call *find_call(struct step *step, str call_id);
+/* One of the agent's tools; or the one that the run was made for and that no agent has: what another
+ * agent asks a person's word for. NULL: neither. */
+const struct tool *step_tool(const struct step *step, str name);
 str message_metadata(struct step *step, bool stopped);
 
 /* ---- node_turn.c ---- */
@@ -55,8 +59,12 @@ void open_ask(struct step *step, struct work_call *work, const struct interactio
 void open_confirm(struct step *step, struct work_call *work, const struct tool *tool,
                   const struct judgement *judged, const struct json *args);
 void open_plan(struct step *step, struct work_call *work);
-void open_uncertain(struct step *step, struct work_call *work);
+/* `question`: of the tool, that was open when it was lost; empty: none. */
+void open_uncertain(struct step *step, struct work_call *work, str question);
 void open_connection_lost(struct step *step, str reason);
+void open_away(struct step *step, struct work_call *work, str reason);
+void open_question(struct step *step, struct interaction asked); /* joins the set */
+void close_question(struct step *step, str interaction_id);      /* superseded, if it is open */
 void on_alone(struct step *step);
 size_t confirms_open(const struct step *step);
 bool call_intact(const struct step *step, const struct call *call); /* as its binding says */
@@ -83,6 +91,17 @@ void end_started(struct step *step);  /* calls that have left, and whose end nob
 void show_results(struct step *step); /* what has ended and was not shown becomes facts */
 bool has_state(const struct step *step, enum call_state state);
 bool call_ready(const struct call *call); /* may start as soon as there is room */
+
+/* ---- node_asked.c ---- */
+void on_asked(struct step *step);
+void on_away(struct step *step);
+bool asks_open(const struct step *step, str call_id); /* it waits for an answer to its question */
+bool settle_asked(struct step *step, struct work_call *work, const struct interaction *interaction,
+                  const struct resolution *r); /* false: the question is not a tool's */
+void settle_away(struct step *step, struct work_call *work, const struct interaction *interaction,
+                 const struct resolution *r);
+/* Its questions lapse: the call has ended, or nobody knows. What was open is told in a text. */
+str drop_questions(struct step *step, struct work_call *work);
 
 /* ---- node_deliver.c ---- */
 void finish_run(struct step *step, enum run_status status, const char *code);

@@ -20,11 +20,6 @@ bool plan_active(const struct state *state)
     return state->plan.count && state->current_step < state->plan.count;
 }
 
-static struct model_usage usage_so_far(const struct state *state)
-{
-    return (struct model_usage){state->input_tokens, state->output_tokens};
-}
-
 static void end_leg(struct step *step)
 {
     struct state *state = step->state;
@@ -48,7 +43,7 @@ void finish_run(struct step *step, enum run_status status, const char *code)
              fact_run_finished(step->arena,
                                &(struct run_finished){.outcome = run_status_name(status),
                                                       .code = code,
-                                                      .usage = usage_so_far(step->state)}));
+                                                      .usage = state_usage(step->state)}));
     end_run(step, status);
 }
 
@@ -94,7 +89,7 @@ void pause_leg(struct step *step)
                                                       .interaction_count = step->open_count,
                                                       .pending = calls,
                                                       .pending_count = pending,
-                                                      .usage = usage_so_far(step->state)}));
+                                                      .usage = state_usage(step->state)}));
     step->out->status = RUN_WAITING;
 }
 
@@ -141,7 +136,7 @@ void deliver_mechanically(struct step *step, enum run_status status)
 {
     str text = mechanical_text(step, status);
     str content = text_json(step->arena, text), id = step_id(step, "msg_");
-    struct model_usage none = {0};
+    struct usage none = {0};
     move_to_stage(step, STAGE_REPORT);
     struct text_end end = {.message_id = id, .content = content};
     add_fact(step, FACT_TEXT_END, fact_text_end(step->arena, &end));
@@ -187,6 +182,7 @@ void on_cancel(struct step *step)
 {
     const struct turn *turn = &step->input->turn;
     if (turn->text.len && turn_is_text(turn)) add_turn(step, true, STR_EMPTY);
+    if (has_state(step, CALL_STARTED)) begin_leg(step);
     cancel_open(step);
     end_unstarted(step, TEXT_CANCELLED);
     show_results(step);

@@ -112,7 +112,7 @@ static void try_start(struct step *step, struct work_call *work)
 {
     const struct agent *agent = step->input->agent;
     struct call *call = &work->call;
-    const struct tool *tool = agent_tool(agent, call->tool);
+    const struct tool *tool = step_tool(step, call->tool);
     struct json *args = NULL;
     struct fault why = {0};
     if (!tool) {
@@ -175,6 +175,8 @@ void on_result(struct step *step)
     const struct call_end *end = &step->input->result;
     struct call *call = &work->call;
     work->touched = true;
+    begin_leg(step); /* it may have waited for a person, and does not any more */
+    drop_questions(step, work);
     call->state = end->failed ? CALL_FAILED : CALL_DONE;
     call->error = end->error;
     call->content = end->content;
@@ -196,6 +198,8 @@ void on_lost(struct step *step)
 {
     struct work_call *work = find_call(step, step->input->call_id);
     if (!work || work->call.state != CALL_STARTED) return;
+    begin_leg(step);
+    str question = drop_questions(step, work);
     if (!work->call.write) {
         bool stopped = step->view->cancelling;
         end_call(step, work, stopped ? CALL_CANCELLED : CALL_FAILED,
@@ -209,7 +213,7 @@ void on_lost(struct step *step)
     } else {
         work->touched = true;
         work->call.state = CALL_UNCERTAIN;
-        open_uncertain(step, work);
+        open_uncertain(step, work, question);
     }
     if (work->call.write)
         add_audit(step, AUDIT_ENDED, NULL, &work->call, STR("uncertain"), work->call.args);

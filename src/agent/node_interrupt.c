@@ -83,6 +83,14 @@ void open_ask(struct step *step, struct work_call *work, const struct interactio
     open_one(step, interaction);
 }
 
+/* Of a tool that is under way, or that ends with it. */
+void open_question(struct step *step, struct interaction asked)
+{
+    asked.type = INTERACTION_ASK_USER;
+    interrupt(step, STR("execute"), step->state->phase);
+    open_one(step, asked);
+}
+
 size_t confirms_open(const struct step *step)
 {
     size_t count = 0;
@@ -252,7 +260,22 @@ static str rule_approver(str rule)
     return rule.len ? str_split(&rule, '#') : STR_EMPTY;
 }
 
-void open_uncertain(struct step *step, struct work_call *work)
+/* {"question": what the tool was asking} */
+static str question_metadata(struct step *step, str question)
+{
+    const str parts[] = {STR("{\"question\":"), text_json(step->arena, question), STR("}")};
+    return question.len ? text_join(step->arena, parts, COUNT(parts)) : STR_EMPTY;
+}
+
+static str uncertain_text(struct step *step, str tool, str question)
+{
+    str text = step_say(step, TEXT_ASK_UNCERTAIN, tool);
+    const str parts[] = {text, STR("\n"), step_say(step, TEXT_TOOL_ASKED, question)};
+    if (!question.len) return text;
+    return ui_visible(step->arena, text_join(step->arena, parts, COUNT(parts)), true);
+}
+
+void open_uncertain(struct step *step, struct work_call *work, str question)
 {
     const struct call *call = &work->call;
     const struct tool *tool = tools_find(step->input->tools, call->tool);
@@ -263,7 +286,8 @@ void open_uncertain(struct step *step, struct work_call *work)
                        .type = INTERACTION_UNCERTAIN,
                        .call_id = call->call_id,
                        .approver = rule_approver(call->rule),
-                       .display_text = step_say(step, TEXT_ASK_UNCERTAIN, call->tool),
+                       .display_text = uncertain_text(step, call->tool, question),
+                       .metadata = question_metadata(step, question),
                        .tool = call->tool,
                        .args = call->args,
                        .summary = call_summary(step->arena, tool, call->tool, args),
@@ -278,6 +302,21 @@ void open_connection_lost(struct step *step, str reason)
     open_one(step, (struct interaction){
                        .type = INTERACTION_CONNECTION_LOST,
                        .display_text = step_say(step, TEXT_ASK_MODEL, reason),
+                   });
+}
+
+/* The server of a tool stays away. */
+void open_away(struct step *step, struct work_call *work, str reason)
+{
+    const struct call *call = &work->call;
+    str question = step_say(step, TEXT_ASK_SERVER, call->tool);
+    const str parts[] = {question, reason.len ? STR("\n") : STR_EMPTY, reason};
+    interrupt(step, STR("execute"), step->state->phase);
+    open_one(step, (struct interaction){
+                       .type = INTERACTION_CONNECTION_LOST,
+                       .call_id = call->call_id,
+                       .display_text = text_join(step->arena, parts, COUNT(parts)),
+                       .metadata = STR("{\"cause\":\"tool\"}"),
                    });
 }
 
@@ -554,15 +593,18 @@ static void give_up(struct step *step, const struct interaction *interaction)
 static void apply(struct step *step, const struct interaction *interaction,
                   const struct resolution *r)
 {
-    if (interaction->type == INTERACTION_CONNECTION_LOST) {
+    bool lost = interaction->type == INTERACTION_CONNECTION_LOST;
+    if (lost && !interaction->call_id.len) {
         if (r->decision != DECISION_CONTINUE) give_up(step, interaction);
         return;
     }
     struct work_call *work = find_call(step, interaction->call_id);
     if (!work) return;
-    if (interaction->type == INTERACTION_ASK_USER)
-        settle_ask(step, work, interaction, r);
-    else if (interaction->type == INTERACTION_UNCERTAIN)
+    if (lost)
+        settle_away(step, work, interaction, r);
+    else if (interaction->type == INTERACTION_ASK_USER) {
+        if (!settle_asked(step, work, interaction, r)) settle_ask(step, work, interaction, r);
+    } else if (interaction->type == INTERACTION_UNCERTAIN)
         settle_uncertain(step, work, interaction, r);
     else if (str_eq(interaction->tool, tool_submit_plan.name))
         settle_plan(step, work, interaction, r);
@@ -575,6 +617,13 @@ static ptrdiff_t find_open(const struct step *step, str id)
     for (size_t i = 0; i < step->open_count; i++)
         if (str_eq(step->open[i].id, id)) return (ptrdiff_t)i;
     return -1;
+}
+
+void close_question(struct step *step, str interaction_id)
+{
+    ptrdiff_t at = find_open(step, interaction_id);
+    struct resolution r = {.decision = DECISION_SUPERSEDE, .via = STR("run")};
+    if (at >= 0) close_open(step, (size_t)at, &r);
 }
 
 /* First all are resolved, then the leg begins, then each has its effect. What the client has done is
@@ -615,7 +664,9 @@ void cancel_open(struct step *step)
         struct interaction interaction = close_open(step, 0, &r);
         struct work_call *work = find_call(step, interaction.call_id);
         if (!work) continue;
-        if (interaction.type == INTERACTION_UNCERTAIN)
+        if (work->call.state == CALL_STARTED)
+            settle_asked(step, work, &interaction, &r); /* it is under way, and hears of it */
+        else if (interaction.type == INTERACTION_UNCERTAIN)
             end_call(step, work, CALL_FAILED, "unknown_outcome",
                      step_say(step, TEXT_UNKNOWN, STR_EMPTY));
         else

@@ -45,6 +45,26 @@ static str card_ref(struct step *step, str message_id)
                         STR_ARG(step->state->conversation_id), STR_ARG(message_id));
 }
 
+/* {"provider","model","data"}, or empty. What was stopped has lost its calls, of which the data may
+ * speak. */
+static str provider_data(struct step *step)
+{
+    const struct turn *turn = &step->input->turn;
+    if (!turn->provider_data.len) return STR_EMPTY;
+    AUTO(buf_done) struct buf buf;
+    struct json_writer w;
+    buf_init(&buf, turn->provider_data.len + FACT_FRAME_BYTES_MAX);
+    json_write_begin(&w, &buf);
+    json_object(&w);
+    json_member(&w, STR("provider"), turn->provider);
+    json_member(&w, STR("model"), turn->model);
+    json_key(&w, STR("data"));
+    json_raw(&w, turn->provider_data);
+    json_object_end(&w);
+    assert(!buf.full);
+    return arena_str(step->arena, buf_str(&buf));
+}
+
 static str add_turn_named(struct step *step, bool stopped, str tool_calls, str message_id)
 {
     const struct turn *turn = &step->input->turn;
@@ -56,7 +76,7 @@ static str add_turn_named(struct step *step, bool stopped, str tool_calls, str m
     struct text_end end = {
         .message_id = message_id,
         .content = content,
-        .usage = turn->usage,
+        .usage = step->usage,
         .stopped = stopped,
         .ui = large ? STR_EMPTY : step->card,
         .ui_ref = large ? card_ref(step, message_id) : STR_EMPTY,
@@ -69,7 +89,8 @@ static str add_turn_named(struct step *step, bool stopped, str tool_calls, str m
                           .content = content,
                           .metadata = metadata,
                           .tool_calls = tool_calls,
-                          .usage = usage_json(step->arena, &turn->usage),
+                          .usage = usage_json(step->arena, &step->usage),
+                          .provider_data = stopped ? STR_EMPTY : provider_data(step),
                           .plain = turn->text,
                           .ui = step->card,
                           .hints = step->card_hints,
@@ -142,7 +163,8 @@ static struct sorted sort_ask(struct step *step, const struct call *call)
 {
     struct sorted s = {.sort = SORT_ASK};
     struct fault why = {0};
-    if (!step->input->agent->ask_user)
+    bool pressed = step->state->press_tool.len; /* another agent asks, not this one's model */
+    if (!step->input->agent->ask_user && !pressed)
         return failed("not_offered", step_say(step, TEXT_ASK_OFF, STR_EMPTY));
     if (ask_parse(step->arena, call->args, &s.asked, &why)) return wrong(step, why.text);
     return s;
@@ -175,7 +197,7 @@ static struct sorted sort_plan(struct step *step, const struct json *args)
 static struct sorted sort_tool(struct step *step, const struct call *call, struct json *args)
 {
     const struct agent *agent = step->input->agent;
-    struct sorted s = {.sort = SORT_RUN, .args = args, .tool = agent_tool(agent, call->tool)};
+    struct sorted s = {.sort = SORT_RUN, .args = args, .tool = step_tool(step, call->tool)};
     struct fault why = {0};
     if (!s.tool && front_find(&step->view->front, step->input->tools, call->tool))
         return (struct sorted){.sort = SORT_FRONT};
@@ -255,7 +277,7 @@ static str stored_args(struct step *step, str written)
 static struct call make_call(struct step *step, const struct turn_call *made, size_t n,
                              str message_id)
 {
-    const struct tool *tool = agent_tool(step->input->agent, made->name);
+    const struct tool *tool = step_tool(step, made->name);
     return (struct call){
         .run = step->view->run,
         .call_id = made->call_id.len ? made->call_id : step_id(step, "call_"),

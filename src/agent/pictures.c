@@ -139,7 +139,8 @@ static void on_got(void *arg, enum err e, str bytes, const struct fault *reason)
     else if (file->picture)
         wanted->bytes = arena_str(p->source.arena, bytes);
     else
-        wanted->text = file_block(p->source.arena, context->locale, &file->file, bytes);
+        wanted->text =
+            file_block(p->source.arena, context->locale, &file->file, bytes, file->bytes_max);
     p->at++;
     get_next(p);
 }

@@ -175,6 +175,7 @@ struct judgement policy_judge(struct arena *arena, const struct policy *file,
                               const struct json *args, const struct grant_list *grants)
 {
     struct judgement judgement = judge_rows(arena, file, settings, tool);
+    if (tool->person && judgement.verdict == VERDICT_ALLOW) judgement.verdict = VERDICT_CONFIRM;
     if (judgement.verdict != VERDICT_CONFIRM) return judgement;
 
     const struct approver_row *approver = best_approver(settings, tool->name);
@@ -184,7 +185,7 @@ struct judgement policy_judge(struct arena *arena, const struct policy *file,
         judgement.rule =
             arena_printf(arena, "%.*s@%.*s", STR_ARG(judgement.rule), STR_ARG(approver->role));
     }
-    for (size_t i = 0; grants && i < grants->count; i++) {
+    for (size_t i = 0; grants && !tool->person && i < grants->count; i++) {
         bool given =
             !judgement.approver.len || str_eq(grants->rows[i].approver, judgement.approver);
         if (!given || !grant_fits(&grants->rows[i], tool->name, args)) continue;

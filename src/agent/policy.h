@@ -5,7 +5,8 @@
  *
  * The settings stand over the file; in each an exact name stands over a pattern, and a longer pattern
  * over a shorter one. Without a row a read is allowed and a write needs an approval. A grant turns
- * `confirm` into `allow`, never `deny`; where a role approves, only a grant that this role gave.
+ * `confirm` into `allow`, never `deny`; where a role approves, only a grant that this role gave. A tool
+ * that is the question itself (tool->person) is always asked for.
  */
 #ifndef AGENT_POLICY_H
 #define AGENT_POLICY_H

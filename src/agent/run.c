@@ -129,6 +129,21 @@ static void on_flight_trouble(void *arg, const char *what, enum err e)
     trouble(arg, what, e);
 }
 
+static void on_progress(void *arg, str call_id, const struct tool_progress *progress)
+{
+    const struct active *active = arg;
+    const struct runs_options *o = &active->runs->options;
+    if (!bus_followed(o->bus, active->thread)) return;
+    bus_preview(o->bus, active->thread,
+                &(struct preview){.kind = PREVIEW_PROGRESS,
+                                  .run_id = str_c(active->run_name),
+                                  .call_id = call_id,
+                                  .progress = progress->progress,
+                                  .total = progress->total,
+                                  .delta = progress->message,
+                                  .at = clock_wall(o->clock)});
+}
+
 static struct active *active_new(struct runs *runs, int64_t thread)
 {
     struct active *active = calloc(1, sizeof *active);
@@ -140,9 +155,9 @@ static struct active *active_new(struct runs *runs, int64_t thread)
     const struct runs_options *o = &runs->options;
     active->flights = (struct flights){.loop = o->loop,
                                        .spool = o->spool,
-                                       .tools = o->saver->tools,
                                        .retry_ms = o->retry_ms ? o->retry_ms : RUN_RETRY_MS,
                                        .on_over = on_flight_over,
+                                       .on_progress = on_progress,
                                        .on_trouble = on_flight_trouble,
                                        .arg = active};
     active->shelf = (struct shelf){.loop = o->loop,
@@ -198,10 +213,11 @@ struct commit {
     const char *damaged; /* instead of an outcome: the state cannot be read, and why */
     unsigned char random[ID_RANDOM_BYTES]; /* for what is told then */
     struct stepped stepped;
-    str call_id; /* of the flight whose end this saves; empty: none */
-    bool turn;   /* it saves the model's turn */
-    bool shown;  /* it saves what is on the shelf */
-    bool next;   /* the queue has another */
+    str call_id; /* of the flight whose end, or question, this saves; empty: none */
+    enum input_kind kind;
+    bool turn;  /* it saves the model's turn */
+    bool shown; /* it saves what is on the shelf */
+    bool next;  /* the queue has another */
 };
 
 static void commit_free(struct commit *commit)
@@ -239,7 +255,7 @@ static void retry_later(struct active *active);
 static void forget_inputs(struct active *active, const struct commit *commit)
 {
     if (commit->turn) speech_forget(&active->speech);
-    if (commit->call_id.len) flights_forget(&active->flights, commit->call_id);
+    if (commit->call_id.len) flights_saved(&active->flights, commit->kind, commit->call_id);
     if (commit->shown) shelf_clear(&active->shelf);
 }
 
@@ -260,6 +276,7 @@ static void tell_stored(struct active *active, const struct outcome *o)
 /* The row says started: now it may leave. */
 static void take_off(struct active *active, const struct call *call)
 {
+    active->flights.tools = active->runs->options.saver->tools; /* as they are now */
     flights_start(&active->flights, call,
                   &(struct passenger){.owner = active->owner,
                                       .thread_id = active->thread_id,
@@ -286,8 +303,8 @@ static void committed(struct active *active, struct commit *commit)
         if (o->calls[i].started) take_off(active, &o->calls[i].call);
     tell_stored(active, o);
     forget_inputs(active, commit); /* last: the outcome borrows from them */
-    bool waits = o->status == RUN_WAITING && !active->again;
-    bool stops = runs->stopping && !flights_any(&active->flights);
+    bool waits = o->status == RUN_WAITING && !active->again && !flights_any(&active->flights);
+    bool stops = runs->stopping && !flights_busy(&active->flights);
     commit_free(commit);
     if (ended || waits || stops) {
         active_free(active);
@@ -374,6 +391,7 @@ static void step(struct active *active, struct input *input)
     commit->turn = input->kind == INPUT_TURN || input->kind == INPUT_CANCEL;
     commit->shown = input->kind == INPUT_SHOW;
     commit->call_id = arena_str(&commit->arena, input->call_id);
+    commit->kind = input->kind;
     graph_step(&commit->arena, &active->view, input, &commit->outcome);
     commit_start(active, commit);
 }
@@ -392,7 +410,9 @@ static void fail_damaged(struct active *active, const char *why)
 
 static void step_turn(struct active *active)
 {
-    struct input input = {.kind = INPUT_TURN, .turn = speech_turn(&active->speech, &active->arena)};
+    struct input input = {.kind = INPUT_TURN,
+                          .turn = speech_turn(&active->speech, &active->arena),
+                          .from_message = active->context.from_message};
     bool only_calls = input.turn.call_count && !input.turn.text.len;
     if (only_calls && graph_node(&active->view.state) == NODE_DELIVER)
         speech_discard(&active->speech, "no tools were offered"); /* only words count there */
@@ -498,10 +518,8 @@ static bool look_for_lost(struct active *active)
 
 static bool save_flight(struct active *active)
 {
-    struct input input = {.kind = INPUT_RESULT};
-    bool lost = false;
-    if (!flights_ended(&active->flights, &input.call_id, &lost, &input.result)) return false;
-    if (lost) input.kind = INPUT_LOST;
+    struct input input;
+    if (!flights_news(&active->flights, &input)) return false;
     step(active, &input);
     return true;
 }
@@ -565,6 +583,8 @@ static bool waits_for_readers(const struct active *active)
 static void go_on(struct active *active)
 {
     active->state = ACTIVE_WORKING;
+    for (size_t i = 0; i < active->view.calls.count; i++)
+        flights_reply(&active->flights, &active->view.calls.rows[i]);
     if (active->view.cancelling) flights_let_go(&active->flights, active->view.state.locale);
     if (save_flight(active) || active->runs->stopping || look_for_lost(active)) return;
     if (active->speech.whole && !active->view.cancelling) {
@@ -672,8 +692,8 @@ static enum err load_context(struct load *load, struct db *db)
 {
     struct active *active = load->active;
     struct arena *arena = &active->arena;
-    enum err e =
-        message_page(db, arena, active->thread, 0, 0, RUN_CONTEXT_MESSAGES_MAX, &load->messages);
+    enum err e = message_tail(db, arena, active->thread, active->view.state.from_message,
+                              RUN_CONTEXT_MESSAGES_MAX, &load->messages);
     if (!e) e = load_request(load, db);
     if (!e && active->view.state.round_used) e = calls_seen(db, arena, active->run.id, &load->seen);
     return e;
@@ -715,12 +735,21 @@ static void make_context(struct active *active, const struct load *load)
                                           .server = o->saver->tools,
                                           .front = &active->view.front,
                                           .told = active->view.context,
-                                          .now = clock_wall(o->clock),
+                                          .now = active->view.state.leg_since,
                                           .timezone = active->view.state.timezone},
                  &active->context);
 }
 
 static void start_next(struct active *active);
+
+/* A call was started: it is in the air, or what became of it has to be found out. */
+static bool under_way(const struct active *active)
+{
+    const struct call_list *calls = &active->view.calls;
+    bool any = flights_any(&active->flights);
+    for (size_t i = 0; i < calls->count; i++) any = any || calls->rows[i].state == CALL_STARTED;
+    return any;
+}
 
 /* The store could not serve us just now. Whatever is stored decides when it can. */
 static void retry_later(struct active *active)
@@ -755,8 +784,8 @@ static void load_done(struct job *job, enum err e)
     } else if (active->working && active->working != active->run.id) {
         active_free(active); /* the run that this was about is over */
         runs_wake(runs, thread);
-    } else if ((active->run.status == RUN_WAITING || runs->stopping) &&
-               !flights_any(&active->flights)) {
+    } else if (runs->stopping ? !flights_busy(&active->flights)
+                              : active->run.status == RUN_WAITING && !under_way(active)) {
         active_free(active); /* waits for a person, or for the next start */
     } else {
         active->working = active->run.id;
@@ -891,7 +920,7 @@ static void drain(struct runs *runs)
     bool flying = false;
     while (map_next(&runs->active, &at, &key, &value)) {
         const struct active *active = value;
-        flying = flying || flights_any(&active->flights) || active->state == ACTIVE_COMMITTING;
+        flying = flying || flights_busy(&active->flights) || active->state == ACTIVE_COMMITTING;
     }
     if (!flying && runs->on_drained) TAKE(runs->on_drained)(runs->drained_arg);
 }

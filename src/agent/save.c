@@ -244,6 +244,9 @@ static enum err save_run(struct save *save)
     run->status = o->status;
     run->input_tokens = o->state.input_tokens;
     run->output_tokens = o->state.output_tokens;
+    run->cost = o->state.cost;
+    run->currency = o->state.currency;
+    run->from_message = o->state.from_message;
     run->ended = o->ended ? save->now : 0;
     if (o->leg_begins) {
         run->legs++;
@@ -301,7 +304,10 @@ static enum err view_rows(struct db *db, struct arena *arena, const struct run *
                                   .task_id = run->task_id,
                                   .locale = locale_of(thread.title),
                                   .input_tokens = run->input_tokens,
-                                  .output_tokens = run->output_tokens}};
+                                  .output_tokens = run->output_tokens,
+                                  .cost = run->cost,
+                                  .currency = run->currency,
+                                  .from_message = run->from_message}};
     e = calls_unshown(db, arena, run->id, &view.calls);
     if (e == ERR_DAMAGED) e = OK; /* of them we know nothing */
     if (!e) e = interactions_of_run(db, arena, run->id, &view.open);
@@ -361,7 +367,7 @@ static enum err step_here(struct db *db, struct arena *arena, const struct saver
     *ret_stepped = (struct stepped){.thread = run->thread,
                                     .facts = outcome->facts,
                                     .fact_count = outcome->fact_count,
-                                    .wake = outcome->status == RUN_RUNNING || outcome->ended};
+                                    .wake = outcome->status != RUN_WAITING || outcome->ended};
     return OK;
 }
 

@@ -16,14 +16,14 @@ struct hook {
     bool opened, resolved; /* events it wants */
 };
 
-/* What saving needs to know of the installation. Immutable after start. */
+/* What saving needs to know of the installation. Immutable after start, but for the tools. */
 struct saver {
     struct binder binder;
     unsigned char audit_key[HASH_BYTES];
     int64_t epoch; /* of the lease "runs" */
     const struct hook *hooks;
     size_t hook_count;
-    const struct tools *tools;
+    const struct tools *_Atomic tools; /* all there are now; a list that was there stays readable */
 };
 
 /* The run's row, its snapshot and the rows that it names. *ret_version is for outcome_save.

@@ -117,7 +117,8 @@ void speech_forget(struct speech *speech)
     buf_clear(&speech->reasoning);
     speech->text_units = speech->reasoning_units = 0;
     speech->usage = (struct model_usage){0};
-    speech->provider_data = STR_EMPTY;
+    speech->provider_data = speech->provider = speech->name = STR_EMPTY;
+    speech->price = (struct model_price){0};
     speech->whole = speech->shown = speech->overflow = false;
 }
 
@@ -154,6 +155,14 @@ static void failed(struct speech *speech, const struct fault *why)
     down(speech, ERR_INTERNAL, why);
 }
 
+/* The turn may be saved after the agent has got another model. */
+static void keep_model(struct speech *speech)
+{
+    speech->provider = arena_str(&speech->arena, str_c(speech->model->provider));
+    speech->name = arena_str(&speech->arena, str_c(speech->model->name));
+    speech->price = speech->model->price;
+}
+
 static void on_end(void *arg, const struct model_ending *ending)
 {
     struct speech *speech = arg;
@@ -165,6 +174,7 @@ static void on_end(void *arg, const struct model_ending *ending)
     } else if (ending->end == MODEL_DONE) {
         speech->usage = ending->usage;
         speech->provider_data = arena_str(&speech->arena, ending->provider_data);
+        keep_model(speech);
         speech->whole = true;
         speech->on_whole(speech->arg);
     } else if (ending->end == MODEL_AGAIN) {
@@ -239,7 +249,10 @@ struct turn speech_turn(const struct speech *speech, struct arena *arena)
                          .calls = calls,
                          .call_count = speech->call_count,
                          .usage = speech->usage,
-                         .provider_data = speech->provider_data};
+                         .provider_data = speech->provider_data,
+                         .provider = speech->provider,
+                         .model = speech->name,
+                         .price = speech->price};
 }
 
 bool speech_call(const struct speech *speech, size_t index, struct preview *ret_start,

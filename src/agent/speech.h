@@ -41,7 +41,8 @@ struct speech {
     struct buf text, reasoning;
     uint64_t text_units, reasoning_units;
     struct model_usage usage;
-    str provider_data;
+    str provider_data, provider, name; /* and who gave it */
+    struct model_price price;
     struct arena arena; /* of the calls */
     struct growing_call *calls;
     size_t call_count;

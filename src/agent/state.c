@@ -6,7 +6,8 @@
  *      "common_state": {"trace_id", "user_id", "conversation_id", "task_id"?, "phase", "stage",
  *                       "plan_steps": [{"content", "done_when"}], "current_step", "max_rounds",
  *                       "round_used", "consecutive_corrections", "input_tokens", "output_tokens",
- *                       "turns", "active_ms", "leg_since", "locale"?, "timezone"?,
+ *                       "cost"?, "currency"?, "turns", "active_ms", "leg_since", "locale"?,
+ *                       "timezone"?,
  *                       "press_tool"?, "press_args"?},
  *      "interaction_ids": [], "call_ids": [], "resume": {"node", "phase", "step"}?,
  *      "context": {"from_message"}}
@@ -70,15 +71,57 @@ void state_set_phase(struct state *state, enum phase to)
     state->phase = to;
 }
 
-static uint64_t add_tokens(uint64_t a, uint64_t b)
+/* ---- what is used ---- */
+
+static uint64_t add_up_to(uint64_t max, uint64_t a, uint64_t b)
 {
-    return b > STATE_TOKENS_MAX - a ? STATE_TOKENS_MAX : a + b;
+    return b > max - a ? max : a + b;
 }
 
-void state_add_usage(struct state *state, const struct model_usage *usage)
+static uint64_t cost_of(uint64_t tokens, uint64_t price)
 {
-    state->input_tokens = add_tokens(state->input_tokens, usage->input_tokens);
-    state->output_tokens = add_tokens(state->output_tokens, usage->output_tokens);
+    uint64_t cost;
+    if (__builtin_mul_overflow(tokens, price, &cost) || cost > STATE_COST_MAX)
+        return STATE_COST_MAX;
+    return cost;
+}
+
+struct usage usage_of(struct arena *arena, const struct model_usage *tokens,
+                      const struct model_price *price)
+{
+    uint64_t input = cost_of(tokens->input_tokens, price->input);
+    uint64_t output = cost_of(tokens->output_tokens, price->output);
+    bool priced = price->currency[0];
+    return (struct usage){
+        .input_tokens = tokens->input_tokens,
+        .output_tokens = tokens->output_tokens,
+        .cost = priced ? add_up_to(STATE_COST_MAX, input, output) : 0,
+        .currency = priced ? arena_str(arena, str_c(price->currency)) : STR_EMPTY,
+    };
+}
+
+void usage_add(struct usage *usage, const struct usage *more)
+{
+    usage->input_tokens = add_up_to(STATE_TOKENS_MAX, usage->input_tokens, more->input_tokens);
+    usage->output_tokens = add_up_to(STATE_TOKENS_MAX, usage->output_tokens, more->output_tokens);
+    usage->cost = add_up_to(STATE_COST_MAX, usage->cost, more->cost);
+}
+
+struct usage state_usage(const struct state *state)
+{
+    return (struct usage){state->input_tokens, state->output_tokens, state->cost, state->currency};
+}
+
+void state_add_usage(struct state *state, const struct usage *usage)
+{
+    struct usage sum = state_usage(state), more = *usage;
+    if (!sum.currency.len) sum.currency = more.currency;
+    if (!str_eq(sum.currency, more.currency)) more.cost = 0;
+    usage_add(&sum, &more);
+    state->input_tokens = sum.input_tokens;
+    state->output_tokens = sum.output_tokens;
+    state->cost = sum.cost;
+    state->currency = sum.currency;
 }
 
 /* ---- rows and kinds ---- */
@@ -319,6 +362,17 @@ static void tokens_write(struct json_writer *w, const struct field *field, const
     json_number_u64(w, *(const uint64_t *)at);
 }
 
+static enum err cost_parse(const struct reader *reader, const struct field *field,
+                           const struct json *value, void *at)
+{
+    return number_parse(reader, field, value, STATE_COST_MAX, at);
+}
+
+static bool cost_absent(const void *at)
+{
+    return *(const uint64_t *)at == 0;
+}
+
 static enum err place_parse(const struct reader *reader, const struct field *field,
                             const struct json *value, void *at)
 {
@@ -338,6 +392,8 @@ static void place_write(struct json_writer *w, const struct field *field, const 
 static const struct kind kind_u32 = {.parse = u32_parse, .write = u32_write};
 static const struct kind kind_rounds = {.parse = rounds_parse, .write = u32_write};
 static const struct kind kind_tokens = {.parse = tokens_parse, .write = tokens_write};
+static const struct kind kind_cost = {
+    .parse = cost_parse, .write = tokens_write, .absent = cost_absent};
 static const struct kind kind_place = {.parse = place_parse, .write = place_write};
 
 /* ---- lists ---- */
@@ -430,6 +486,8 @@ static const struct field common_fields[] = {
     {"common_state.consecutive_corrections", &kind_u32, AT(consecutive_corrections), false, 0},
     {"common_state.input_tokens", &kind_tokens, AT(input_tokens), false, 0},
     {"common_state.output_tokens", &kind_tokens, AT(output_tokens), false, 0},
+    {"common_state.cost", &kind_cost, AT(cost), false, 0},
+    {"common_state.currency", &kind_text_optional, AT(currency), false, 0},
     {"common_state.turns", &kind_u32, AT(turns), false, 0},
     {"common_state.active_ms", &kind_tokens, AT(active_ms), false, 0},
     {"common_state.leg_since", &kind_place, AT(leg_since), false, 0},
@@ -494,6 +552,8 @@ static enum err check_whole(const struct state *state, struct fault *reterr)
     if (state->phase == PHASE_DONE)
         return fault_field(reterr, ERR_INVALID_FIELD, "common_state.phase",
                            "is done, and such a run has no snapshot");
+    if (state->currency.len >= sizeof((struct model_price *)0)->currency)
+        return fault_field(reterr, ERR_INVALID_FIELD, "common_state.currency", "is too long");
     if (state->current_step > state->plan.count)
         return fault_field(reterr, ERR_INVALID_FIELD, "common_state.current_step",
                            "is behind the end of the plan");

@@ -77,6 +77,13 @@ struct resume {
     uint32_t step;
 };
 
+/* What model calls used. */
+struct usage {
+    uint64_t input_tokens, output_tokens;
+    uint64_t cost; /* pico units of the currency, as in model.h; at most STATE_COST_MAX */
+    str currency;  /* "USD"; empty: no price is known */
+};
+
 /* What a snapshot holds (RuntimeState of the source documents). */
 struct state {
     str trace_id, user_id, conversation_id; /* run id, owner, thread id */
@@ -88,6 +95,8 @@ struct state {
     uint32_t max_rounds, round_used;
     uint32_t consecutive_corrections;
     uint64_t input_tokens, output_tokens; /* of the whole run so far */
+    uint64_t cost;                        /* likewise, in pico units of the currency: model.h */
+    str currency;                         /* of its first turn that had a price; empty: none had */
     uint32_t turns;                       /* model calls that became facts */
     uint64_t active_ms;                   /* time worked in the legs that have ended */
     msec leg_since;                       /* when the newest leg began */
@@ -105,6 +114,8 @@ enum { STATE_VERSION = 1 };
 
 /* Token counts stay integers in every JSON reader. */
 #define STATE_TOKENS_MAX (((uint64_t)1 << 53) - 1)
+/* A cost fits into a row of the database: nine millions of any currency. */
+#define STATE_COST_MAX ((uint64_t)INT64_MAX)
 
 const char *phase_name(enum phase phase);
 const char *stage_name(enum stage stage);
@@ -113,8 +124,16 @@ const char *node_name(enum node node);
 bool phase_leads_to(enum phase from, enum phase to);
 void state_set_phase(struct state *state, enum phase to); /* asserts that the arrow exists */
 
-/* Count a model call; stays at STATE_TOKENS_MAX once there. */
-void state_add_usage(struct state *state, const struct model_usage *usage);
+/* Tokens with what they cost. */
+struct usage usage_of(struct arena *arena, const struct model_usage *tokens,
+                      const struct model_price *price);
+/* Two of one currency together. Each member stays at its maximum once there. */
+void usage_add(struct usage *usage, const struct usage *more);
+
+/* Count a model call. A run has one currency, that of its first turn with a price: what a turn in
+ * another one costs stands with its message alone, for it cannot be added. */
+void state_add_usage(struct state *state, const struct usage *usage);
+struct usage state_usage(const struct state *state); /* of the whole run so far */
 
 /* At most STATE_BYTES_MAX, or nothing can read it: give such a buf and ask `full`. */
 void state_write(struct buf *out, const struct state *state);

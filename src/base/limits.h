@@ -108,15 +108,30 @@ enum {
 
     /* The scripted model and the player. The operator writes the script; these keep a slip from
      * taking the process with it. */
-    SCRIPT_BYTES_MAX = 4 * 1024 * 1024,   /* the file; ours stay under 100 KiB */
-    SCRIPT_LINES_MAX = 1000,              /* each is tried against each message */
-    SCRIPT_TURNS_MAX = 100,               /* of a line; a run has 30 rounds by default */
-    SCRIPT_CALLS_MAX = 64,                /* of a turn */
-    SCRIPT_NAME_BYTES_MAX = 256,          /* of a tool; long enough for one that is refused */
-    SCRIPT_PATTERN_BYTES_MAX = 1024,      /* one regular expression */
-    SCRIPT_PATTERN_DEPTH_MAX = 16,        /* groups inside each other */
-    MODEL_RETRY_AFTER_MS_MAX = 60 * 1000, /* that a provider may ask for between two attempts */
+    SCRIPT_BYTES_MAX = 4 * 1024 * 1024,     /* the file; ours stay under 100 KiB */
+    SCRIPT_LINES_MAX = 1000,                /* each is tried against each message */
+    SCRIPT_TURNS_MAX = 100,                 /* of a line; a run has 30 rounds by default */
+    SCRIPT_CALLS_MAX = 64,                  /* of a turn */
+    SCRIPT_NAME_BYTES_MAX = 256,            /* of a tool; long enough for one that is refused */
+    SCRIPT_PATTERN_BYTES_MAX = 1024,        /* one regular expression */
+    SCRIPT_PATTERN_DEPTH_MAX = 16,          /* groups inside each other */
+    MODEL_RETRY_AFTER_MS_MAX = 60 * 1000,   /* that a provider may ask for between two attempts */
+    MODEL_KEPT_BYTES_MAX = 4 * 1024 * 1024, /* of signed thoughts kept with an answer, escaped */
     SCRIPT_PATTERN_NODES_MAX = 2000, /* after repetitions are written out, as regcomp does it */
+
+    /* Models behind HTTP: what a provider may make us hold. */
+    MODEL_EVENT_BYTES_MAX = 1024 * 1024,         /* of a stream; a delta has 300 bytes */
+    MODEL_ANSWER_BYTES_MAX = 64 * 1024 * 1024,   /* all events of one answer */
+    MODEL_REQUEST_BYTES_MAX = 128 * 1024 * 1024, /* CONTEXT_PICTURES_MAX in base64, and text */
+    MODEL_REFUSAL_BYTES_MAX = 64 * 1024,         /* of an answer that is an error, for its reason */
+    MODEL_WORDS_BYTES_MAX = 200,                 /* of that reason, for people */
+    MODEL_RETRY_READ_MS_MAX =
+        24 * 60 * 60 * 1000, /* longer wishes to be left alone count as this */
+    MODEL_DRAIN_MS = 1000,   /* for the end of an answer behind its end mark; then it is cut */
+    MODEL_KEY_BYTES_MAX = 8 * 1024,  /* signed tokens reach 4 KiB */
+    MODEL_NAME_BYTES_MAX = 256,      /* of a model; paths of files are the longest kind */
+    MODEL_CALL_ID_BYTES_MAX = 128,   /* a longer one is replaced by its hash */
+    MODEL_TOOL_NAME_BYTES_MAX = 256, /* that a model makes up; a longer one is cut */
 
     /* MCP servers */
     MCP_SERVERS_MAX = 100,
@@ -125,6 +140,61 @@ enum {
     MCP_TOOLS_MAX = 500,            /* of one server */
     MCP_TOOL_BYTES_MAX = 64 * 1024, /* name, description and schema of one tool */
     MCP_CALL_S = 300,
+    MCP_OPEN_MAX = 1024,            /* requests to one server that wait for their answers */
+    MCP_STOP_MS = 1000,             /* for a child to leave, and again after SIGTERM: both fit into
+                                         SHUTDOWN_MS_MAX */
+    MCP_STDERR_LINES_MAX = 100,     /* of one child, in MCP_STDERR_MS; the rest is counted */
+    MCP_STDERR_MS = 10 * 1000,      /* so a child that complains all day fills no disk */
+    MCP_STREAM_BYTES_MAX = 1 << 30, /* of all messages on the way to one answer */
+    MCP_REFUSAL_BYTES_MAX = 64 * 1024,  /* of the body of an HTTP error; nobody reads more */
+    MCP_REASON_BYTES_MAX = 300,         /* of what it says, in our own text */
+    MCP_SESSION_BYTES_MAX = 1024,       /* a session's id: real ones have 36, a JWT some hundreds */
+    MCP_EVENT_ID_BYTES_MAX = 1024,      /* a longer one is not sent back */
+    MCP_RESUME_TRIES_MAX = 5,           /* of a broken stream, without a new event in between */
+    MCP_RESUME_REST_MS = 1000,          /* before each, unless the server says how long; doubles */
+    MCP_RESUME_REST_MS_MAX = 60 * 1000, /* that a server may say */
+    MCP_LISTEN_REST_MS = 1000,          /* before a standing stream is opened again; doubles */
+    MCP_LISTEN_REST_MS_MAX = 5 * 60 * 1000, /* so late news of other tools may come */
+    MCP_LISTEN_QUIET_MS = 15 * 60 * 1000,   /* then the stream may be dead, and is opened again */
+
+    /* Child processes. */
+    CHILD_FILES = 1024,    /* open files, as everybody has; we raise ours for connections */
+    CHILD_DRAIN_MS = 1000, /* for the last output of a dead one, if others hold its pipes */
+    CHILD_REAP_MS = 2000,  /* for a killed one to be gone; longer, and it hangs in the kernel */
+    MCP_LIST_BYTES_MAX =
+        2 * 1024 * 1024, /* of all tools of one server; every model call has them */
+    MCP_LISTS_MAX = 100, /* different ones since the start: calls may use old ones */
+    MCP_KEPT_BYTES_MAX = 32 * 1024 * 1024, /* of memory for them */
+    MCP_PAGES_MAX = 100,                   /* of one list */
+    MCP_CURSOR_BYTES_MAX = 4 * 1024,
+    MCP_NAME_BYTES_MAX = 40,              /* of a server: stands in front of its tools' names */
+    MCP_TOOL_NAME_BYTES_MAX = 256,        /* of a tool as its server has it; 128 are usual */
+    MCP_DESCRIPTION_BYTES_MAX = 4 * 1024, /* of a tool, for the model; a longer one is cut */
+    MCP_PARAMS_MAX = 16,                  /* arguments of a tool that are HTTP headers too */
+    MCP_PARAM_BYTES_MAX = 4 * 1024,       /* of one such value */
+    MCP_PARAM_DEPTH_MAX = 8,              /* objects around it */
+    MCP_ID_BYTES_MAX = 256,               /* of a server's request, which we have to say again */
+    MCP_SEND_BYTES_MAX =
+        48 * 1024 * 1024,     /* of a message: all answers to all questions of a call */
+    MCP_PROBE_MS = 10 * 1000, /* for server/discover; then it is taken for an older one */
+    MCP_START_MS = 60 * 1000, /* for each answer before it is there: npx loads first */
+    MCP_REST_MS = 1000,       /* before it is started again; doubles */
+    MCP_REST_MS_MAX = 60 * 1000,
+    MCP_STEADY_MS = 60 * 1000,        /* so long up, and the rests begin anew */
+    MCP_RELIST_MS = 1000,             /* between two lists, whatever the server tells */
+    MCP_WAIT_MS = 10 * 1000,          /* that a call waits for a server that is on its way */
+    MCP_CALLS_MAX = 1000,             /* of one server, at a time */
+    MCP_AGAIN_MAX = 10,               /* a server may send a call back without a question */
+    MCP_STATE_BYTES_MAX = 64 * 1024,  /* requestState, which we keep for it */
+    MCP_SCHEMA_BYTES_MAX = 64 * 1024, /* of the answer to a question */
+    MCP_URL_BYTES_MAX = 2 * 1024,     /* of a page that a person is to open */
+    MCP_PROGRESS_BYTES_MAX = 1024,    /* of what a call says of its progress */
+    MCP_PROGRESS_S_MAX = 20,          /* such messages of a call in a second; the rest is dropped */
+    MCP_NOTES_S_MAX = 20,             /* lines for the log in a second; the rest is dropped */
+    MCP_READS_MAX = 4,                /* long messages read beside the loop at a time */
+    QUESTIONS_CALL_MAX = 100,         /* of one call, one after the other */
+    QUESTIONS_OPEN_MAX =
+        20, /* of a run, at a time; a tool that asks more is told that nobody answers */
     SCRIPT_MATCH_BYTES_MAX = 16 * 1024, /* the part of a message that is matched */
     SCRIPT_CHUNK_MAX = 64 * 1024,       /* characters of one piece */
     SCRIPT_MS_MAX = 10 * 60 * 1000,     /* one pause: longer than any time limit to be tested */
@@ -136,19 +206,27 @@ enum {
     DEMO_TEXT_BYTES_MAX = 32 * 1024, /* one text or call: all its parts are bounded, a table too */
 
     /* Configuration and command line. */
-    YAML_BYTES_MAX = 1024 * 1024,        /* a configuration file; ours stay under 10 KiB */
-    YAML_DEPTH_MAX = 32,                 /* a tool's schema begins at 5 and nests */
-    YAML_NODES_MAX = 10 * 1000,          /* keeps the search for duplicate keys short */
-    CONFIG_TEXT_BYTES_MAX = 4095,        /* one value: a path is the longest kind */
-    CONFIG_LIST_MAX = 100,               /* items of one list, map, or list of records */
-    CONFIG_PROSE_BYTES_MAX = 64 * 1024,  /* a prompt: as long as a setting may be */
-    CONFIG_HEADER_NAME_BYTES_MAX = 64,   /* the longest registered one has 36 */
+    YAML_BYTES_MAX = 1024 * 1024,       /* a configuration file; ours stay under 10 KiB */
+    YAML_DEPTH_MAX = 32,                /* a tool's schema begins at 5 and nests */
+    YAML_NODES_MAX = 10 * 1000,         /* keeps the search for duplicate keys short */
+    CONFIG_TEXT_BYTES_MAX = 4095,       /* one value: a path is the longest kind */
+    CONFIG_LIST_MAX = 100,              /* items of one list, map, or list of records */
+    CONFIG_ENTRY_NAME_BYTES_MAX = 64,   /* of a model or an agent */
+    CONFIG_MCP_NAME_BYTES_MAX = 32,     /* of a server: half of TOOL_NAME_BYTES_MAX is its tools' */
+    CONFIG_ENV_NAME_BYTES_MAX = 128,    /* a variable of a server; real ones stay under 64 */
+    CONFIG_PROSE_BYTES_MAX = 64 * 1024, /* a prompt: as long as a setting may be */
+    CONFIG_HEADER_NAME_BYTES_MAX = 64,  /* the longest registered one has 36 */
     CONFIG_SCHEMA_BYTES_MAX = 64 * 1024, /* JSON of one tool's; every model call carries it */
     CONFIG_SCHEMA_KEY_BYTES_MAX = 128,   /* one name in it; YAML takes 1,024 characters, escaped */
     CONFIG_HEADER_BYTES_MAX = 8 * 1024,  /* a value: signed tokens reach 4 KiB */
     CONFIG_PRINT_BYTES_MAX = 8 * 1024 * 1024, /* a file, escaped, its places behind it */
     CONFIG_WARNINGS_MAX = 32,                 /* nobody reads more */
-    CONFIG_SECRET_BYTES_MAX = 256,            /* an API key of the operator's choice */
+    RELOADS_MAX = 10 * 1000,            /* each is kept, some 10 KiB: one an hour for a year */
+    PROBE_MS_MAX = 10 * 1000,           /* `fermata check` waits for a model or a server */
+    PROBE_BODY_BYTES_MAX = 1024 * 1024, /* of a list of models */
+    PROBE_HEADERS_MAX = 8,
+    AGENTS_GONE_MAX = 100, /* named by runs and not configured any more; more share one word */
+    CONFIG_SECRET_BYTES_MAX = 256,       /* an API key of the operator's choice */
     CONFIG_SECRET_FILE_BYTES_MAX = 1024, /* the same with its newline, and room for a clear error */
     COMMAND_FLAG_VALUES_MAX = 16,        /* one flag given many times */
     COMMAND_TEXT_BYTES_MAX = 256,        /* one value of a command's own flag */
@@ -220,16 +298,24 @@ enum {
     RUN_RETRY_MS = 500,                   /* before the second attempt; doubles */
     RUN_COMMIT_RETRY_MS = 500,            /* when the disk was full */
     RUN_TEXT_BYTES_MAX = 3 * 1024 * 1024, /* of one model turn: a frame holds it escaped, 3 times */
-    RUN_CONTEXT_MESSAGES_MAX = 400,       /* the newest, as context for the model */
-    RUN_CONTEXT_REQUEST_MAX = 16,         /* first rows of a run, to find what it was asked */
-    CONTEXT_PICTURES_MAX = 8,             /* shown to the model in one request, the newest */
+    RUN_CONTEXT_MESSAGES_MAX = 4000,      /* the newest, as context for the model */
+    RUN_CONTEXT_READ_BYTES_MAX = 4 * 1024 * 1024, /* of them: a window of a million tokens has 3 */
+    RUN_CONTEXT_REQUEST_MAX = 16, /* first rows of a run, to find what it was asked */
+    CONTEXT_PICTURES_MAX = 8,     /* shown to the model in one request, the newest */
     CONTEXT_PICTURE_BYTES_MAX = 5 * 1024 * 1024, /* one of them: what model providers take */
-    CONTEXT_PICTURE_TEXT_BYTES = 4 * 1024,       /* it counts as that much text: 1,000 tokens */
+    CONTEXT_PICTURE_TOKENS = 1600,               /* of one: as large as providers take them */
     CONTEXT_FILE_TEXT_BYTES_MAX = 32 * 1024,     /* of a text file, for the model: as of a result */
     CONTEXT_FILE_MS_MAX = 10 * 1000,          /* for one of them: storage may hang, a run may not */
     CONTEXT_FILE_BYTES_MAX = 5 * 1024 * 1024, /* a longer text file is only named: it would be read
                                                  whole for its beginning */
-    RUN_CONTEXT_BYTES_MAX = 96 * 1024,        /* of their text: about 24,000 tokens */
+    CONTEXT_FILE_TEXT_BYTES_MIN = 512,        /* with less room for it a file is only named */
+    CONTEXT_FILE_TOKENS = 24,                 /* of the line of a file, beside its names */
+    WINDOW_UNKNOWN_TOKENS = 32 * 1024,        /* of a conversation: the models of today take that */
+    WINDOW_ANSWER_TOKENS = 4 * 1024,          /* of the window, when nobody says more */
+    WINDOW_RESERVE_TOKENS = 1024,             /* for what we count too low */
+    WINDOW_MESSAGE_TOKENS = 8,                /* of a message, beside its texts: role and marks */
+    WINDOW_CUT_BYTES = 1024,                  /* of an old result that does not fit: what it was */
+    WINDOW_CUT_BYTES_MIN = 128,               /* if that is still too much: that it was */
     CONTEXT_OWN_BYTES_MAX = 64 * 1024,        /* of our words in the system text; they have 6 KiB */
     TIMEZONE_BYTES_MAX = 64,                  /* the longest name of a zone has 32 */
     RUN_RECOVER_PAGE = 500,                   /* runs found again in one read after a start */
@@ -257,12 +343,14 @@ enum {
     PAYLOAD_BYTES_MAX = 4 * 1024 * 1024, /* an inline result, arguments, a card, escaped words */
     CARDS_MS_MAX = 2000,                 /* history waits for a card; below SHUTDOWN_MS_MAX */
     CARD_FACT_BYTES_MAX = 48 * 1024,     /* a larger card stands in its fact as uiRef */
-    CALL_MODEL_BYTES_MAX = 32 * 1024,    /* of a result, head and tail, for the model */
-    TOOLS_MAX = 500,                     /* offered at a time; models choose badly among 100 */
-    TOOL_NAME_BYTES_MAX = 64,            /* what model providers take */
-    TOOL_CONTENT_BYTES_MAX = 32 * 1024,  /* words of a tool for people; longer text is a result */
-    TOOL_ERROR_BYTES_MAX = 1024,         /* why a call failed, of what a server says */
-    TOOL_HINTS_BYTES_MAX = 256 * 1024,   /* a card takes no more */
+    CALL_FILES_MAX = 16,                 /* that a result brings along */
+    CALL_FILES_BYTES_MAX = 32 * 1024 * 1024, /* of them together */
+    CALL_MODEL_BYTES_MAX = 32 * 1024,        /* of a result, head and tail, for the model */
+    TOOLS_MAX = 500,                         /* offered at a time; models choose badly among 100 */
+    TOOL_NAME_BYTES_MAX = 64,                /* what model providers take */
+    TOOL_CONTENT_BYTES_MAX = 32 * 1024, /* words of a tool for people; longer text is a result */
+    TOOL_ERROR_BYTES_MAX = 1024,        /* why a call failed, of what a server says */
+    TOOL_HINTS_BYTES_MAX = 256 * 1024,  /* a card takes no more */
     TOOL_RESULT_BYTES_MAX = 64 * 1024 * 1024, /* of one call: one answer of the HTTP client */
     HTTP_TOOL_S = 60,                         /* a call, unless its timeout_s says otherwise */
     HTTP_TOOL_S_MAX = 60 * 60,                /* what needs longer should answer at once */
@@ -373,7 +461,33 @@ enum {
     TICKET_MS_MAX = 30 * 1000,        /* long enough to open a stream, too short to be passed on */
     SESSION_DAYS_MAX = 30,            /* then the browser asks for the key again */
 
-    ADMIN_CONNECTIONS_MAX = 16, /* the command line uses one at a time */
+    ADMIN_CONNECTIONS_MAX =
+        256, /* a command uses one, `fermata mcp` one for each call that waits */
+
+    /* Our own MCP server. */
+    DESK_BODY_BYTES_MAX =
+        512 * 1024, /* a message: CALL_ARGS_BYTES_MAX, and what stands around it */
+    DESK_RESULT_BYTES_MAX =
+        4 * 1024 * 1024,         /* an answer and new arguments, each ANSWER_BYTES_MAX, escaped */
+    DESK_WAIT_S_MAX = 50,        /* clients give up after 60 */
+    DESK_OPEN_MS_MAX = 5 * 1000, /* until a new question is open; it takes two commits */
+    DESK_GONE_MS = 5 * 1000,     /* how often a wait looks whether its client is still there */
+    DESK_WAITS_MAX = 20 * 1000,  /* calls that wait at a time; others are pending at once */
+    DESK_THREADS_MAX = 32,       /* questions of one key that are open at a time */
+    DESK_KEY_BYTES_MAX = 800,    /* 200 characters */
+    DESK_TITLE_BYTES_MAX = 800,  /* likewise */
+    DESK_ID_BYTES_MAX = 128,     /* of a question: ours are shorter */
+    DESK_CLIENT_CHARS_MAX = 60,  /* of the name of a client, in a title */
+    CONSENT_ACTION_BYTES_MAX = 2000,  /* one line, of 500 characters */
+    DESK_RPC_ID_BYTES_MAX = 256,      /* of a JSON-RPC message */
+    DESK_SMALL_BYTES_MAX = 16 * 1024, /* an answer without anybody's words in it */
+    DESK_KEEP_MS = 60 * 60 * 1000,    /* how long a client may keep our list of tools */
+    DESK_BRIDGE_POSTS_MAX = 200,      /* of `fermata mcp` at a time, below ADMIN_CONNECTIONS_MAX */
+    DESK_ANSWER_BYTES_MAX = 32 * 1024 * 1024, /* of one of them: our largest result, twice */
+    DESK_ANSWER_MS_MAX = 90 * 1000,           /* DESK_WAIT_S_MAX, and time to spare */
+    DESK_LINES_MAX = 16,                      /* read, and not yet looked at */
+    DESK_READ_BYTES = 64 * 1024,              /* of one read */
+    DESK_GRACE_MS = 2 * 1000,   /* for answers on their way when the input has ended */
     UPKEEP_MS = 60 * 60 * 1000, /* expired rows may wait an hour for their removal */
     SWEEP_PAGE = 200, /* objects, or attachments, of one job: some milliseconds of the store */
     SWEEP_UNUSED_MS = 7 * 24 * 60 * 60 * 1000, /* a file sent, and never a message with it */

@@ -16,14 +16,16 @@ enum preview_kind {
     PREVIEW_CALL_START,    /* call_id, tool, message_id (parent), stage */
     PREVIEW_CALL_ARGS,     /* call_id, delta */
     PREVIEW_DISCARD,       /* message_id, delta = reason */
+    PREVIEW_PROGRESS, /* call_id, progress, total, delta = message; the last three may be empty */
 };
 
 struct preview {
     enum preview_kind kind;
     str run_id, message_id;
     str call_id, tool, stage;
-    str delta;       /* whole UTF-8 characters */
-    uint64_t offset; /* UTF-16 units before this delta */
+    str delta;           /* whole UTF-8 characters */
+    uint64_t offset;     /* UTF-16 units before this delta */
+    str progress, total; /* JSON numbers */
     msec at;
 };
 

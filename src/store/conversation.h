@@ -122,6 +122,11 @@ struct message_list {
 /* Newest page before `before` (exclusive; 0 = the end), or oldest page after `after` (if not 0). */
 enum err message_page(struct db *db, struct arena *arena, int64_t thread, int64_t before,
                       int64_t after, size_t limit, struct message_list *ret_list) MUST_USE;
+/* What a model is told of: the newest rows from place `from` on, oldest first, at most `limit` and at
+ * most about RUN_CONTEXT_READ_BYTES_MAX of texts. Reasoning and the views of interactions are left
+ * out, as are usage, tool, ui, created, and the content of all but people's rows. */
+enum err message_tail(struct db *db, struct arena *arena, int64_t thread, int64_t from,
+                      size_t limit, struct message_list *ret_list) MUST_USE;
 /* Place just behind the last message created before a time: what `before=<date>` means. */
 enum err message_place(struct db *db, int64_t thread, msec before, int64_t *ret_seq) MUST_USE;
 
@@ -166,7 +171,10 @@ struct run {
     str queued;                /* the message that waits, as JSON; empty unless queued */
     int64_t start_seq;         /* the 202's seq: facts before this run */
     uint64_t input_tokens, output_tokens;
-    msec created, ended; /* ended 0: open */
+    uint64_t cost;        /* pico units of the currency, as in model.h; at most INT64_MAX */
+    str currency;         /* empty: no price is known */
+    int64_t from_message; /* where the model's context begins: seq of a message; only grows */
+    msec created, ended;  /* ended 0: open */
 };
 
 enum err run_add(struct db *db, struct run *run)
@@ -206,14 +214,30 @@ enum err run_queue_size(struct db *db, int64_t thread, size_t *ret_count, size_t
 enum err queued_id_add(struct db *db, const struct run *run, str id) MUST_USE;
 enum err queued_id_exists(struct db *db, int64_t thread, str id, bool *ret_exists) MUST_USE;
 /* Every run that has to be worked on after a start: running or cancelling, and the heads of queues
- * of idle threads. Waiting ones are not among them: they cost nothing. At most `limit`, behind
- * `after_id`. */
+ * of idle threads. Waiting ones are not among them, they cost nothing; but for those with a call that
+ * was under way while they waited, of which somebody has to find out what became. At most `limit`,
+ * behind `after_id`. */
 enum err run_unfinished(struct db *db, struct arena *arena, int64_t after_id, size_t limit,
                         struct run_list *ret_list) MUST_USE;
 enum err run_update(struct db *db, const struct run *run)
     MUST_USE; /* all fields but its input, by id */
 enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, msec now)
     MUST_USE; /* a legs row */
+/* Where the context of the thread's newest run began: that of the next begins there too. 0 if it has
+ * none. */
+enum err run_context_start(struct db *db, int64_t thread, int64_t *ret_from) MUST_USE;
+/* What the runs of a thread used, one row for each currency in the order of their first runs; those
+ * without a price count as `unpriced`. */
+struct spent {
+    str currency;
+    uint64_t input_tokens, output_tokens, cost; /* each stays at INT64_MAX once there */
+};
+struct spent_list {
+    struct spent *rows;
+    size_t count;
+};
+enum err runs_spent(struct db *db, struct arena *arena, int64_t thread, str unpriced,
+                    struct spent_list *ret_list) MUST_USE;
 /* What the request that started a leg (1, 2, ...) called it, `<runId>-<leg>` if none did.
  * ERR_NOT_FOUND. */
 enum err leg_wire_id(struct db *db, struct arena *arena, int64_t run, uint32_t leg, str *ret_id)

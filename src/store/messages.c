@@ -170,6 +170,50 @@ static enum err message_at(struct db *db, int64_t thread, int64_t place, int64_t
     return OK;
 }
 
+static struct message tail_read(struct stmt *s, struct arena *arena)
+{
+    return (struct message){
+        .seq = stmt_i64(s, 0),
+        .id = arena_str(arena, stmt_str(s, 1)),
+        .role = arena_str(arena, stmt_str(s, 2)),
+        .run_id = arena_str(arena, stmt_str(s, 3)),
+        .plain = arena_str(arena, stmt_str(s, 4)),
+        .metadata = arena_str(arena, stmt_str(s, 5)),
+        .tool_calls = arena_str(arena, stmt_str(s, 6)),
+        .content = arena_str(arena, stmt_str(s, 7)),
+        .provider_data = arena_str(arena, stmt_str(s, 8)),
+        .hints = arena_str(arena, stmt_str(s, 9)),
+        .attachments = arena_str(arena, stmt_str(s, 10)),
+    };
+}
+
+enum err message_tail(struct db *db, struct arena *arena, int64_t thread, int64_t from,
+                      size_t limit, struct message_list *ret_list)
+{
+    struct message_list list = {0};
+    struct stmt *s =
+        db_prepare(db, "SELECT seq, id, role, run_id, plain, metadata, tool_calls,"
+                       " iif(role='user', content, ''), provider_data, hints, attachments"
+                       " FROM messages WHERE thread=?1 AND seq>=?2"
+                       " AND role NOT IN ('reasoning', 'clarify', 'interaction')"
+                       " ORDER BY seq DESC, id DESC LIMIT ?3");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, from);
+    stmt_bind_i64(s, 3, (int64_t)limit + 1);
+    for (size_t bytes = 0; !list.more && stmt_step(s);) {
+        list.more = list.count == limit || bytes > RUN_CONTEXT_READ_BYTES_MAX;
+        if (list.more) break;
+        struct message *row = ROWS_ADD(arena, list.messages, list.count);
+        *row = tail_read(s, arena);
+        bytes += row->plain.len + row->tool_calls.len + row->provider_data.len + row->content.len;
+    }
+    enum err e = stmt_end(s);
+    if (e) return e;
+    reverse(&list);
+    *ret_list = list;
+    return OK;
+}
+
 /* The place behind the last message. */
 static enum err message_end(struct db *db, int64_t thread, int64_t *ret_end)
 {

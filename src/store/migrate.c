@@ -410,7 +410,9 @@ static const struct migration migrations[] = {
     MIGRATION(7, "costs, and questions of tools",
         "ALTER TABLE runs ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;"       /* pico units, as in model.h */
         "ALTER TABLE runs ADD COLUMN currency TEXT NOT NULL DEFAULT '';"     /* '': no price is known */
-        "ALTER TABLE tool_calls ADD COLUMN asked TEXT NOT NULL DEFAULT '';"), /* JSON, agent/asked.h */
+        "ALTER TABLE runs ADD COLUMN from_message INTEGER NOT NULL DEFAULT 0;" /* seq of a message */
+        "ALTER TABLE tool_calls ADD COLUMN asked TEXT NOT NULL DEFAULT '';" /* JSON, agent/asked.h */
+        "CREATE INDEX tool_calls_under_way ON tool_calls(run) WHERE state=3;"),
     /* clang-format on */
 };
 

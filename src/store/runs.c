@@ -47,7 +47,7 @@ bool run_status_open(enum run_status status)
 
 /* ---- writing ---- */
 
-/* Parameters 1 to 10: what may change in the life of a run. */
+/* Parameters 1 to 13: what may change in the life of a run. */
 static void run_bind(struct stmt *s, const struct run *run)
 {
     stmt_bind_i64(s, 1, run->status);
@@ -60,6 +60,9 @@ static void run_bind(struct stmt *s, const struct run *run)
     stmt_bind_str(s, 8, run->model);
     stmt_bind_str(s, 9, run->task_id);
     stmt_bind_str(s, 10, run->queued);
+    stmt_bind_i64(s, 11, (int64_t)run->cost);
+    stmt_bind_str(s, 12, run->currency);
+    stmt_bind_i64(s, 13, run->from_message);
 }
 
 /* Most runs bring nothing: no row for them. */
@@ -108,15 +111,15 @@ enum err run_add(struct db *db, struct run *run)
     size_t bytes = input_bytes(&kept);
     struct stmt *s = db_prepare(
         db, "INSERT INTO runs (status, legs, start_seq, input_tokens, output_tokens, ended, agent,"
-            " model, task_id, queued, thread, run_id, created, input_bytes, queued_bytes)"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
-            " RETURNING id");
+            " model, task_id, queued, cost, currency, from_message, thread, run_id, created,"
+            " input_bytes, queued_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+            " ?12, ?13, ?14, ?15, ?16, ?17, ?18) RETURNING id");
     run_bind(s, run);
-    stmt_bind_i64(s, 11, run->thread);
-    stmt_bind_str(s, 12, run->run_id);
-    stmt_bind_i64(s, 13, run->created);
-    stmt_bind_i64(s, 14, (int64_t)bytes);
-    stmt_bind_i64(s, 15, run->status == RUN_QUEUED ? (int64_t)(run->queued.len + bytes) : 0);
+    stmt_bind_i64(s, 14, run->thread);
+    stmt_bind_str(s, 15, run->run_id);
+    stmt_bind_i64(s, 16, run->created);
+    stmt_bind_i64(s, 17, (int64_t)bytes);
+    stmt_bind_i64(s, 18, run->status == RUN_QUEUED ? (int64_t)(run->queued.len + bytes) : 0);
     int64_t id = stmt_step(s) ? stmt_i64(s, 0) : 0;
     enum err e = stmt_run(s);
     if (!e) e = inputs_add(db, id, &kept);
@@ -181,9 +184,10 @@ enum err run_update(struct db *db, const struct run *run)
 {
     struct stmt *s = db_prepare(
         db, "UPDATE runs SET status=?1, legs=?2, start_seq=?3, input_tokens=?4, output_tokens=?5,"
-            " ended=?6, agent=?7, model=?8, task_id=?9, queued=?10 WHERE id=?11");
+            " ended=?6, agent=?7, model=?8, task_id=?9, queued=?10, cost=?11, currency=?12,"
+            " from_message=?13 WHERE id=?14");
     run_bind(s, run);
-    stmt_bind_i64(s, 11, run->id);
+    stmt_bind_i64(s, 14, run->id);
     enum err e = stmt_run(s);
     if (!e && !db_changes(db)) return ERR_NOT_FOUND;
     return e || run->status == RUN_QUEUED ? e : queued_ids_forget(db, run->id);
@@ -215,7 +219,7 @@ enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, ms
 
 #define RUN_COLUMNS                                                                      \
     "id, thread, run_id, status, legs, start_seq, input_tokens, output_tokens, created," \
-    " ended, agent, model, task_id, queued, input_bytes"
+    " ended, agent, model, task_id, queued, input_bytes, cost, currency, from_message"
 
 /* A status nobody knows comes from a damaged file. */
 static enum err run_read(struct stmt *s, struct arena *arena, struct run *run)
@@ -238,6 +242,9 @@ static enum err run_read(struct stmt *s, struct arena *arena, struct run *run)
         .task_id = arena_str(arena, stmt_str(s, 12)),
         .queued = arena_str(arena, stmt_str(s, 13)),
         .input_bytes = (size_t)stmt_i64(s, 14),
+        .cost = stmt_i64(s, 15) > 0 ? (uint64_t)stmt_i64(s, 15) : 0,
+        .currency = arena_str(arena, stmt_str(s, 16)),
+        .from_message = stmt_i64(s, 17),
     };
     return OK;
 }
@@ -330,6 +337,47 @@ enum err run_newest(struct db *db, struct arena *arena, int64_t thread, struct r
     return run_one(s, arena, ret_run);
 }
 
+enum err run_context_start(struct db *db, int64_t thread, int64_t *ret_from)
+{
+    struct stmt *s = db_prepare(db, "SELECT from_message FROM runs"
+                                    " WHERE id=(SELECT newest_run FROM threads WHERE id=?1)");
+    stmt_bind_i64(s, 1, thread);
+    int64_t from = stmt_step(s) ? stmt_i64(s, 0) : 0;
+    enum err e = stmt_end(s);
+    if (!e) *ret_from = from;
+    return e;
+}
+
+static void add_up(uint64_t *sum, int64_t more)
+{
+    uint64_t left = (uint64_t)INT64_MAX - *sum;
+    if (more > 0) *sum += (uint64_t)more < left ? (uint64_t)more : left;
+}
+
+/* Added up here and not by SQLite, whose sums fail when they overflow. */
+enum err runs_spent(struct db *db, struct arena *arena, int64_t thread, str unpriced,
+                    struct spent_list *ret_list)
+{
+    struct spent_list list = {0};
+    struct stmt *s = db_prepare(db, "SELECT currency, input_tokens, output_tokens, cost FROM runs"
+                                    " WHERE thread=?1 AND legs>0 ORDER BY id");
+    stmt_bind_i64(s, 1, thread);
+    while (stmt_step(s)) {
+        str currency = stmt_str(s, 0).len ? stmt_str(s, 0) : unpriced;
+        size_t at = 0;
+        while (at < list.count && !str_eq(list.rows[at].currency, currency)) at++;
+        if (at == list.count)
+            *ROWS_ADD(arena, list.rows, list.count) =
+                (struct spent){.currency = arena_str(arena, currency)};
+        add_up(&list.rows[at].input_tokens, stmt_i64(s, 1));
+        add_up(&list.rows[at].output_tokens, stmt_i64(s, 2));
+        add_up(&list.rows[at].cost, stmt_i64(s, 3));
+    }
+    enum err e = stmt_end(s);
+    if (!e) *ret_list = list;
+    return e;
+}
+
 static struct stmt *queue_statement(struct db *db, int64_t thread, size_t limit)
 {
     struct stmt *s = db_prepare(db, "SELECT " RUN_COLUMNS " FROM runs INDEXED BY runs_open"
@@ -385,6 +433,9 @@ enum err run_unfinished(struct db *db, struct arena *arena, int64_t after_id, si
         db, "SELECT " RUN_COLUMNS " FROM runs WHERE id IN ("
             " SELECT id FROM runs INDEXED BY runs_open"
             "  WHERE status<4 AND status IN (1, 3) AND id>?1"
+            " UNION"
+            " SELECT run FROM tool_calls INDEXED BY tool_calls_under_way"
+            "  CROSS JOIN runs ON runs.id=run WHERE state=3 AND run>?1 AND runs.status=2"
             " UNION ALL"
             " SELECT min(id) FROM runs AS head INDEXED BY runs_open"
             "  WHERE status<4 AND status=0 AND NOT EXISTS ("

@@ -29,6 +29,7 @@
 #include "agent/facts.h"
 #include "base/limits.h"
 #include "wire/agui_int.h"
+#include "wire/native.h"
 #include "wire/stored.h"
 
 void agui_init(struct agui *agui, enum agui_profile profile)
@@ -177,6 +178,18 @@ static void call_delta(struct agui *agui, struct buf *out, const struct preview 
     agui_call_args(out, preview->at, preview->call_id, preview->delta);
 }
 
+static void put_progress(struct buf *out, const struct preview *preview)
+{
+    struct agui_frame frame;
+    agui_begin(&frame, out, "CUSTOM", preview->at);
+    json_member(&frame.w, STR("name"), STR("fermata.tool.progress"));
+    json_key(&frame.w, STR("value"));
+    json_object(&frame.w);
+    progress_write(&frame.w, preview);
+    json_object_end(&frame.w);
+    agui_end(&frame);
+}
+
 bool agui_preview(struct agui *agui, struct buf *out, const struct preview *preview)
 {
     agui->stray[0] = '\0';
@@ -201,6 +214,9 @@ bool agui_preview(struct agui *agui, struct buf *out, const struct preview *prev
     case PREVIEW_DISCARD:
         abandon_all(agui, out, preview->at);
         agui->behind = true;
+        break;
+    case PREVIEW_PROGRESS:
+        put_progress(out, preview);
         break;
     }
     return caught_up(agui);

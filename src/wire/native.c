@@ -21,6 +21,7 @@ static const char *const preview_names[] = {
     [PREVIEW_MESSAGE_START] = "text.message.start", [PREVIEW_TEXT] = "text.delta",
     [PREVIEW_REASONING] = "reasoning.delta",        [PREVIEW_CALL_START] = "tool.call.start",
     [PREVIEW_CALL_ARGS] = "tool.call.args",         [PREVIEW_DISCARD] = "message.discard",
+    [PREVIEW_PROGRESS] = "tool.progress",
 };
 
 /* Everything up to the data member; the caller writes it and calls frame_end. */
@@ -141,6 +142,20 @@ static void put_delta(struct json_writer *w, const struct preview *preview)
     json_number_u64(w, preview->offset);
 }
 
+void progress_write(struct json_writer *w, const struct preview *preview)
+{
+    json_member(w, STR("toolCallId"), preview->call_id);
+    if (preview->progress.len) {
+        json_key(w, STR("progress"));
+        json_raw(w, preview->progress);
+    }
+    if (preview->total.len) {
+        json_key(w, STR("total"));
+        json_raw(w, preview->total);
+    }
+    if (preview->delta.len) json_member(w, STR("message"), preview->delta);
+}
+
 void native_preview(struct buf *out, str thread_id, const struct preview *preview)
 {
     struct json_writer w;
@@ -169,6 +184,9 @@ void native_preview(struct buf *out, str thread_id, const struct preview *previe
     case PREVIEW_DISCARD:
         json_member(&w, STR("messageId"), preview->message_id);
         json_member(&w, STR("reason"), preview->delta);
+        break;
+    case PREVIEW_PROGRESS:
+        progress_write(&w, preview);
         break;
     }
     json_object_end(&w);

@@ -14,6 +14,8 @@
 
 void native_warm(struct buf *out, str thread_id, const struct fact *fact);
 void native_cold(struct buf *out, str thread_id, const struct fact *fact);
+struct json_writer;
+void progress_write(struct json_writer *w, const struct preview *preview); /* its members */
 void native_preview(struct buf *out, str thread_id, const struct preview *preview);
 
 /* The cursor was no good: the client reloads history and goes on after seq. */

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "wire/native.h"
 #include "wire/stored.h"
 
 /* One text at a time. */
@@ -111,6 +112,11 @@ static void put_discard(struct texts *t, const struct preview *preview)
     json_member(&t->w, STR("reason"), preview->delta);
 }
 
+static void put_progress(struct texts *t, const struct preview *preview)
+{
+    progress_write(&t->w, preview);
+}
+
 static const struct {
     const char *type;
     void (*put)(struct texts *t, const struct preview *preview);
@@ -121,6 +127,7 @@ static const struct {
     [PREVIEW_CALL_START] = {"tool.call.start", put_call},
     [PREVIEW_CALL_ARGS] = {"tool.call.args", put_args},
     [PREVIEW_DISCARD] = {"message.discard", put_discard},
+    [PREVIEW_PROGRESS] = {"tool.progress", put_progress},
 };
 
 static void put_preview(struct texts *t, const struct preview *preview)

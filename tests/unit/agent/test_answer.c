@@ -561,7 +561,7 @@ static void damaged(void **state)
                             &why),
                      ERR_DAMAGED);
     broken = ask(&arena, CONFIRM);
-    broken.args_schema = quoted(&arena, "{'type':'nothing'}");
+    broken.args_schema = STR("[1]");
     str edit = quoted(&arena, "{'decision':'edit','args':{}}");
     assert_int_equal(answer(&arena, &broken, edit, &resolution, &why), ERR_DAMAGED);
     broken.args = STR("not JSON");

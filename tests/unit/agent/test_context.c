@@ -9,6 +9,7 @@
 
 #include "agent/context.h"
 #include "agent/front.h"
+#include "agent/window.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "check.h"
@@ -269,9 +270,11 @@ static void history(void **unused)
 
 /* ---- size ---- */
 
+enum { TURN_ROWS_MAX = 512 };
+
 struct turns {
     struct arena arena;
-    struct message rows[64];
+    struct message rows[TURN_ROWS_MAX];
     size_t count;
 };
 
@@ -279,6 +282,7 @@ static struct message *add(struct turns *t, str role, size_t bytes, const char *
 {
     char *text = arena_alloc(&t->arena, bytes + 1);
     memset(text, 'x', bytes);
+    assert_true(t->count < TURN_ROWS_MAX);
     struct message *m = &t->rows[t->count++];
     *m = (struct message){.seq = (int64_t)t->count,
                           .id = arena_printf(&t->arena, "m%zu", t->count),
@@ -299,29 +303,35 @@ static size_t kept(struct turns *t, bool *ret_told)
     context_make(&t->arena,
                  &(struct context_source){.agent = &agent, .state = &state, .messages = &list},
                  &context);
-    *ret_told =
-        str_find(context.system, STR("The beginning of this conversation is left out")) >= 0;
+    *ret_told = str_find(context.system, STR("Older parts of this conversation are left out")) >= 0;
     return context.count;
 }
 
+/* A message of so many tokens: ASCII, three bytes each, and what every message takes. */
+static struct message *add_tokens(struct turns *t, const char *role, size_t tokens, const char *run)
+{
+    return add(t, str_c(role), 3 * (tokens - WINDOW_MESSAGE_TOKENS), run);
+}
+
+/* Of a model whose window nobody has told. */
 static void size(void **unused)
 {
     (void)unused;
-    enum { MAX = RUN_CONTEXT_BYTES_MAX };
+    enum { MAX = WINDOW_UNKNOWN_TOKENS };
     static const struct {
         size_t old_user, old_answer, new_user;
         size_t kept;
     } rows[] = {
-        {1, 1, 1, 3},       {MAX - 2, 1, 1, 3},
-        {MAX - 1, 1, 1, 1}, /* one byte too many: the whole turn goes */
-        {1, MAX, 1, 1},     {1, 1, MAX, 1},
-        {1, 1, 2 * MAX, 1}, /* the newest stays */
+        {9, 9, 9, 3},        {MAX - 18, 9, 9, 3},
+        {MAX - 17, 9, 9, 1}, /* one too many: the whole turn goes */
+        {9, MAX, 9, 1},      {9, 9, MAX, 1},
+        {9, 9, 2 * MAX, 1}, /* the newest stays */
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct turns t = {0};
-        add(&t, STR("user"), rows[i].old_user, "r0");
-        add(&t, STR("assistant"), rows[i].old_answer, "r0");
-        add(&t, STR("user"), rows[i].new_user, "r1");
+        add_tokens(&t, "user", rows[i].old_user, "r0");
+        add_tokens(&t, "assistant", rows[i].old_answer, "r0");
+        add_tokens(&t, "user", rows[i].new_user, "r1");
         bool told;
         size_t left = kept(&t, &told);
         if (left != rows[i].kept) fail_msg("row %zu: kept %zu", i, left);
@@ -336,8 +346,8 @@ static void size_of_beginning(void **unused)
     (void)unused;
     for (size_t over = 0; over < 2; over++) {
         struct turns t = {0};
-        add(&t, STR("assistant"), RUN_CONTEXT_BYTES_MAX - 1 + over, "r0");
-        add(&t, STR("user"), 1, "r1");
+        add_tokens(&t, "assistant", WINDOW_UNKNOWN_TOKENS - 9 + over, "r0");
+        add_tokens(&t, "user", 9, "r1");
         bool told;
         assert_int_equal(kept(&t, &told), over ? 1 : 2);
         assert_int_equal(told, over);
@@ -351,12 +361,13 @@ static void size_of_calls(void **unused)
     (void)unused;
     for (size_t over = 0; over < 2; over++) {
         struct turns t = {0};
-        add(&t, STR("user"), 1, "r0");
-        struct message *call = add(&t, STR("assistant"), 0, "r0");
+        add_tokens(&t, "user", 9, "r0");
+        struct message *call = add_tokens(&t, "assistant", 8, "r0");
         call->tool_calls = call_list(&t.arena, "c1");
-        size_t rest = RUN_CONTEXT_BYTES_MAX - call->tool_calls.len - 2 + over;
-        add(&t, STR("tool"), rest, "r0")->metadata = STR("{\"tool_call_id\":\"c1\"}");
-        add(&t, STR("user"), 1, "r1");
+        size_t rest = WINDOW_UNKNOWN_TOKENS - window_tokens(call->tool_calls) -
+                      window_tokens(STR("c1")) - 9 - 8 - 9 + over;
+        add_tokens(&t, "tool", rest, "r0")->metadata = STR("{\"tool_call_id\":\"c1\"}");
+        add_tokens(&t, "user", 9, "r1");
         bool told;
         assert_int_equal(kept(&t, &told), over ? 1 : 4);
         arena_done(&t.arena);
@@ -371,12 +382,211 @@ static void size_of_many_messages(void **unused)
         struct turns t = {0};
         for (int i = 0; i < 4; i++) {
             const char *run = together ? "r1" : (const char *[]){"r1", "r2", "r3", "r4"}[i];
-            add(&t, STR("user"), RUN_CONTEXT_BYTES_MAX / 2, run);
+            add_tokens(&t, "user", WINDOW_UNKNOWN_TOKENS / 2, run);
             add(&t, STR("reasoning"), 1, run); /* left out, and no end of a turn */
         }
         bool told;
-        assert_int_equal(kept(&t, &told), together ? 4 : 2);
+        assert_int_equal(kept(&t, &told), together ? 4 : 1);
         assert_int_equal(told, !together);
+        arena_done(&t.arena);
+    }
+}
+
+/* ---- windows ---- */
+
+/* All of a request, counted without the code under test but for the texts themselves. */
+static size_t request_tokens(const struct context *context)
+{
+    size_t sum = window_tokens(context->system) + window_tokens(context->tools);
+    for (size_t i = 0; i < context->count; i++) {
+        const struct model_message *m = &context->messages[i];
+        sum += WINDOW_MESSAGE_TOKENS + window_tokens(m->text) + window_tokens(m->tool_calls) +
+               window_tokens(m->tool_call_id) + window_tokens(m->provider_data);
+    }
+    for (size_t i = 0; i < context->file_count; i++) {
+        const struct context_file *file = &context->files[i];
+        size_t text = file->file.bytes < file->bytes_max ? file->file.bytes : file->bytes_max;
+        sum += file->picture ? CONTEXT_PICTURE_TOKENS : text / 2;
+    }
+    return sum;
+}
+
+/* No call without its results, right behind it, and no result without its call. */
+static void assert_paired(struct arena *arena, const struct context *context)
+{
+    for (size_t i = 0, next; i < context->count; i = next) {
+        const struct model_message *m = &context->messages[i];
+        struct json *calls = NULL;
+        next = i + 1;
+        assert_false(str_eq(m->role, STR("tool")));
+        if (!m->tool_calls.len) continue;
+        assert_int_equal(json_parse(arena, m->tool_calls, &calls, NULL), OK);
+        for (const struct json *call = calls->child; call; call = call->next, next++) {
+            assert_true(next < context->count);
+            assert_str(context->messages[next].tool_call_id, json_text(json_get(call, STR("id"))));
+        }
+    }
+}
+
+struct windowed {
+    struct agent agent;
+    struct state state;
+    struct call_list seen;
+    struct context context;
+};
+
+static void make_windowed(struct turns *t, size_t from, size_t limit, struct windowed *w)
+{
+    struct message_list list = {.messages = t->rows + from, .count = t->count - from};
+    if (list.count > limit) {
+        list.messages += list.count - limit;
+        list.count = limit;
+        list.more = true;
+    }
+    context_make(&t->arena,
+                 &(struct context_source){
+                     .agent = &w->agent, .state = &w->state, .messages = &list, .seen = &w->seen},
+                 &w->context);
+}
+
+/* A thread that grows turn by turn, some of them with calls: every request fits, each begins with a
+ * person's words, and where it begins moves seldom and never back. */
+static void grows(void **unused)
+{
+    (void)unused;
+    static struct turns t;
+    t = (struct turns){0};
+    struct windowed w = {.agent = {.plan = PLAN_NEVER, .model = {.window = 8192}},
+                         .state = state_of("en")};
+    size_t room = window_room(&w.agent.model), moves = 0, from = 0, turns = 0;
+    for (; t.count + 6 < TURN_ROWS_MAX; turns++) {
+        const char *run = arena_printf(&t.arena, "r%zu", turns).p;
+        add(&t, STR("user"), 20 + turns * 37 % 500, run);
+        if (turns % 3 == 1) {
+            str id = arena_printf(&t.arena, "c%zu", turns);
+            add(&t, STR("assistant"), 5, run)->tool_calls = call_list(&t.arena, id.p);
+            add(&t, STR("tool"), turns * 101 % 900, run)->metadata =
+                arena_printf(&t.arena, "{\"tool_call_id\":\"%.*s\"}", STR_ARG(id));
+        }
+        while (from < t.count && t.rows[from].seq < w.state.from_message) from++;
+        make_windowed(&t, from, TURN_ROWS_MAX, &w);
+        assert_true(request_tokens(&w.context) <= room);
+        assert_paired(&t.arena, &w.context);
+        assert_str(w.context.messages[0].role, STR("user"));
+        assert_true(w.context.from_message >= w.state.from_message);
+        assert_str(w.context.messages[w.context.count - 1].text, t.rows[t.count - 1].plain);
+
+        struct context once = w.context; /* again, it is the same */
+        make_windowed(&t, from, TURN_ROWS_MAX, &w);
+        assert_str(show(&t.arena, &w.context), show(&t.arena, &once));
+        assert_str(w.context.system, once.system);
+        moves += w.context.from_message > w.state.from_message;
+        w.state.from_message = w.context.from_message;
+        add(&t, STR("assistant"), 30 + turns * 53 % 700, run);
+    }
+    assert_true(turns > 100);
+    assert_true(moves > 3 && moves < turns / 5);
+    arena_done(&t.arena);
+}
+
+/* Rows that are too many to be read: the beginning does not move with each of them. */
+static void too_many_rows(void **unused)
+{
+    (void)unused;
+    enum { LIMIT = 40 };
+    static struct turns t;
+    t = (struct turns){0};
+    struct windowed w = {.agent = {.plan = PLAN_NEVER}, .state = state_of("en")};
+    size_t from = 0, moves = 0;
+    for (int i = 0; i < 200; i++) {
+        add(&t, STR("user"), 3, arena_printf(&t.arena, "r%d", i).p);
+        while (from < t.count && t.rows[from].seq < w.state.from_message) from++;
+        make_windowed(&t, from, LIMIT, &w);
+        assert_true(w.context.count >= (i < 10 ? (size_t)i + 1 : LIMIT / 4));
+        moves += w.context.from_message > w.state.from_message;
+        assert_true(w.context.from_message >= w.state.from_message);
+        w.state.from_message = w.context.from_message;
+        add(&t, STR("assistant"), 3, arena_printf(&t.arena, "r%d", i).p);
+    }
+    assert_in_range(moves, 10, 40);
+    arena_done(&t.arena);
+}
+
+/* One turn that is too long by itself. */
+static void long_turn(void **unused)
+{
+    (void)unused;
+    static struct turns t;
+    t = (struct turns){0};
+    struct windowed w = {.agent = {.plan = PLAN_NEVER, .model = {.window = 16384}},
+                         .state = state_of("en")};
+    size_t room = window_room(&w.agent.model);
+    add(&t, STR("user"), 200 * 1000, "r0");
+    add(&t, STR("assistant"), 200 * 1000, "r0");
+    add(&t, STR("user"), 100 * 1000, "r1");
+    for (size_t i = 0; i < 100; i++) {
+        make_windowed(&t, 0, TURN_ROWS_MAX, &w);
+        assert_true(request_tokens(&w.context) <= room);
+        assert_paired(&t.arena, &w.context);
+        assert_str(w.context.messages[0].role, STR("user"));
+        assert_true(str_find(w.context.messages[0].text, STR(" bytes left out ...]")) > 0);
+        assert_int_equal(w.context.from_message, 3);
+        const struct model_message *last = &w.context.messages[w.context.count - 1];
+        if (i) assert_true(last->text.len > 3000); /* of the newest result much is left */
+        str id = arena_printf(&t.arena, "c%zu", i);
+        add(&t, STR("assistant"), 5, "r1")->tool_calls = call_list(&t.arena, id.p);
+        add(&t, STR("tool"), 32 * 1024, "r1")->metadata =
+            arena_printf(&t.arena, "{\"tool_call_id\":\"%.*s\"}", STR_ARG(id));
+    }
+    arena_done(&t.arena);
+}
+
+/* What a provider gave along goes back to the same model, and to no other. */
+static void provider_data(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *kept, *provider, *model, *given;
+    } rows[] = {
+        {"{\"provider\":\"p\",\"model\":\"m\",\"data\":[{\"x\":1}]}", "p", "m", "[{\"x\":1}]"},
+        {"{\"provider\":\"p\",\"model\":\"m\",\"data\":{}}", "p", "other", ""},
+        {"{\"provider\":\"p\",\"model\":\"m\",\"data\":{}}", "other", "m", ""},
+        {"{\"provider\":\"p\",\"model\":\"m\"}", "p", "m", ""},
+        {"{\"provider\":\"p\",", "p", "m", ""},
+        {"", "p", "m", ""},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct turns t = {0};
+        struct windowed w = {
+            .agent = {.model = {.provider = rows[i].provider, .name = rows[i].model}},
+            .state = state_of("en")};
+        add(&t, STR("user"), 1, "r0");
+        add(&t, STR("assistant"), 1, "r0")->provider_data = str_c(rows[i].kept);
+        make_windowed(&t, 0, TURN_ROWS_MAX, &w);
+        assert_str(w.context.messages[1].provider_data, str_c(rows[i].given));
+        assert_int_equal(w.context.messages[0].provider_data.len, 0);
+        arena_done(&t.arena);
+    }
+}
+
+/* It counts. */
+static void size_of_provider_data(void **unused)
+{
+    (void)unused;
+    enum { DATA_BYTES = 3 * 1000 };
+    char data[DATA_BYTES + 1];
+    memset(data, '1', DATA_BYTES);
+    data[DATA_BYTES] = '\0';
+    for (size_t over = 0; over < 2; over++) {
+        struct turns t = {0};
+        struct windowed w = {.agent = {.model = {.provider = "p", .name = "m"}},
+                             .state = state_of("en")};
+        add_tokens(&t, "user", 9, "r0");
+        add_tokens(&t, "assistant", WINDOW_UNKNOWN_TOKENS - 1000 - 18 + over, "r0")->provider_data =
+            arena_printf(&t.arena, "{\"provider\":\"p\",\"model\":\"m\",\"data\":%s}", data);
+        add_tokens(&t, "user", 9, "r1");
+        make_windowed(&t, 0, TURN_ROWS_MAX, &w);
+        assert_int_equal(w.context.count, over ? 1 : 3);
         arena_done(&t.arena);
     }
 }
@@ -826,8 +1036,41 @@ static void size_of_files(void **unused)
         old->attachments =
             STR("[" STORED("a", "40000") "," STORED("b", "40000") "," STORED("c", "40000") "]");
         struct context context = made_of(&t, true);
-        assert_int_equal(context.count, files < 3 ? 3 : 1);
-        assert_int_equal(context.file_count, files < 3 ? files : 0);
+        assert_int_equal(context.count, files < 2 ? 3 : 1);
+        assert_int_equal(context.file_count, files < 2 ? files : 0);
+        arena_done(&t.arena);
+    }
+}
+
+/* Files count before they are read; those that do not fit are named. */
+static void files_in_window(void **unused)
+{
+    (void)unused;
+    static const struct {
+        uint32_t window;
+        const char *files;
+    } rows[] = {{0, "0p:a 0t:b 0t:c 0p:d "},
+                {200000, "0p:a 0t:b 0t:c 0p:d "},
+                {14000, "0t:b 0t:c 0p:d "},
+                {8192, "0p:d "},
+                {6600, "0t:b 0t:c "},
+                {4200, "0t:c "},
+                {3300, ""}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct turns t = {0};
+        struct windowed w = {.agent = {.plan = PLAN_NEVER,
+                                       .model = {.window = rows[i].window, .images = true}},
+                             .state = state_of("en")};
+        struct message *m = add(&t, STR("user"), 9, "r1");
+        m->content = STR("[" PART("a", "image/png") "," PART("b", "text/plain") "," PART(
+            "c", "text/plain") "," PART("d", "image/png") "]");
+        m->attachments = STR("[" STORED("a", "9") "," STORED("b", "90000") "," STORED(
+            "c", "90000") "," STORED("d", "9") "]");
+        make_windowed(&t, 0, TURN_ROWS_MAX, &w);
+        str files = show_files(&t.arena, &w.context);
+        if (!str_eq(files, str_c(rows[i].files)))
+            fail_msg("window %u: %.*s", rows[i].window, STR_ARG(files));
+        if (rows[i].window) assert_true(request_tokens(&w.context) <= window_room(&w.agent.model));
         arena_done(&t.arena);
     }
 }
@@ -840,6 +1083,12 @@ int test_context(void)
         cmocka_unit_test(size_of_beginning),
         cmocka_unit_test(size_of_calls),
         cmocka_unit_test(size_of_many_messages),
+        cmocka_unit_test(grows),
+        cmocka_unit_test(too_many_rows),
+        cmocka_unit_test(long_turn),
+        cmocka_unit_test(files_in_window),
+        cmocka_unit_test(provider_data),
+        cmocka_unit_test(size_of_provider_data),
         cmocka_unit_test(with_files),
         cmocka_unit_test(which_pictures),
         cmocka_unit_test(size_of_files),

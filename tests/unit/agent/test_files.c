@@ -152,7 +152,8 @@ static void blocks(void **state)
     AUTO(arena_done) struct arena arena;
     arena_init(&arena);
     for (size_t i = 0; i < COUNT(table); i++)
-        assert_str(file_block(&arena, STR("en"), &notes, str_c(table[i].bytes)),
+        assert_str(file_block(&arena, STR("en"), &notes, str_c(table[i].bytes),
+                              CONTEXT_FILE_TEXT_BYTES_MAX),
                    str_c(table[i].block));
 }
 
@@ -165,12 +166,12 @@ static void cutting(void **state)
     arena_init(&arena);
     char *bytes = arena_alloc(&arena, MAX + 8);
     memset(bytes, 'x', MAX + 8);
-    str whole = file_block(&arena, STR("en"), &notes, (str){bytes, MAX});
+    str whole = file_block(&arena, STR("en"), &notes, (str){bytes, MAX}, MAX);
     assert_int_equal(str_find(whole, STR("cut here")), -1);
-    str cut = file_block(&arena, STR("en"), &notes, (str){bytes, MAX + 1});
+    str cut = file_block(&arena, STR("en"), &notes, (str){bytes, MAX + 1}, MAX);
     assert_true(str_ends(cut, STR("x\n```\n[cut here: only the beginning of the file is shown]")));
     memcpy(bytes + MAX - 1, "é", 2);
-    str split = file_block(&arena, STR("zh-CN"), &notes, (str){bytes, MAX + 8});
+    str split = file_block(&arena, STR("zh-CN"), &notes, (str){bytes, MAX + 8}, MAX);
     assert_true(str_ends(split, STR("x\n```\n[此处截断：只显示文件开头]")));
 }
 

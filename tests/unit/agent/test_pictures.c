@@ -105,7 +105,8 @@ static struct attachment file_add(struct world *w, size_t message, const char *i
     if (put) blob_put(w->blobs, BUCKET_ATTACHMENTS, add.row.path, bytes, on_put, w);
     loop_run(w->f.loop);
     w->files[w->context.file_count++] =
-        (struct context_file){.message = message,
+        (struct context_file){.bytes_max = CONTEXT_FILE_TEXT_BYTES_MAX,
+                              .message = message,
                               .picture = str_starts(str_c(mime), STR("image/")),
                               .file = {.type = STR("binary"),
                                        .id = add.row.id,
@@ -174,7 +175,8 @@ static void not_whole(void **state)
     struct attachment bad = file_add(w, 0, "bad", "ann", "text/plain", STR("c"), true);
     file_add(w, 0, "good", "ann", "image/png", STR("d"), true);
     w->files[w->context.file_count++] =
-        (struct context_file){.message = 1,
+        (struct context_file){.bytes_max = CONTEXT_FILE_TEXT_BYTES_MAX,
+                              .message = 1,
                               .picture = true,
                               .file = {.id = STR("never"), .mime = STR("image/png"), .bytes = 1}};
     char path[BLOB_PATH_BYTES + 32];

@@ -34,6 +34,8 @@ static struct state full_state(void)
         .consecutive_corrections = 2,
         .input_tokens = STATE_TOKENS_MAX,
         .output_tokens = 31,
+        .cost = STATE_COST_MAX,
+        .currency = STR("CNY"),
         .turns = 4,
         .active_ms = 1500,
         .leg_since = 1794722770000,
@@ -52,6 +54,7 @@ static struct state full_state(void)
     "\"done_when\":\"a room is booked\"},{\"content\":\"写邀请 \\\"x\\\"\",\"done_when\":\"\"}]," \
     "\"current_step\":1,\"max_rounds\":4294967295,\"round_used\":3,"                                 \
     "\"consecutive_corrections\":2,\"input_tokens\":9007199254740991,\"output_tokens\":31,"          \
+    "\"cost\":9223372036854775807,\"currency\":\"CNY\","                                             \
     "\"turns\":4,\"active_ms\":1500,\"leg_since\":1794722770000,\"locale\":\"zh-CN\"},"              \
     "\"interaction_ids\":[\"int_1\",\"int_2\"],\"call_ids\":[\"call_1\"],"                           \
     "\"resume\":{\"node\":\"execute\",\"phase\":\"executing\",\"step\":1},"                          \
@@ -109,6 +112,8 @@ static void defaults(void **state)
     assert_int_equal(least.call_ids.count, 0);
     assert_int_equal(least.resume.node.len, 0);
     assert_int_equal(least.from_message, 0);
+    assert_int_equal(least.cost, 0);
+    assert_int_equal(least.currency.len, 0);
 }
 
 static void rounds(void **state)
@@ -378,11 +383,11 @@ static void tokens(void **state)
 {
     (void)state;
     struct state counting = {0};
-    state_add_usage(&counting, &(struct model_usage){5, 7});
-    state_add_usage(&counting, &(struct model_usage){1, STATE_TOKENS_MAX - 7});
+    state_add_usage(&counting, &(struct usage){5, 7, 0, STR_EMPTY});
+    state_add_usage(&counting, &(struct usage){1, STATE_TOKENS_MAX - 7, 0, STR_EMPTY});
     assert_int_equal(counting.input_tokens, 6);
     assert_int_equal(counting.output_tokens, STATE_TOKENS_MAX);
-    state_add_usage(&counting, &(struct model_usage){UINT64_MAX, 1});
+    state_add_usage(&counting, &(struct usage){UINT64_MAX, 1, 0, STR_EMPTY});
     assert_int_equal(counting.input_tokens, STATE_TOKENS_MAX);
     assert_int_equal(counting.output_tokens, STATE_TOKENS_MAX);
 }

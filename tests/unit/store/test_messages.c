@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
+#include "base/limits.h"
 #include "check.h"
 #include "store/conversation_kit.h"
 #include "store/fixture.h"
@@ -138,6 +140,94 @@ static void pages(void **state)
     }
 }
 
+static void tails(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = five(t->db);
+    static const struct {
+        int64_t from;
+        size_t limit, count;
+        int64_t first;
+        bool more;
+    } rows[] = {
+        {0, 9, 5, 2, false}, {0, 5, 5, 2, false}, {0, 4, 4, 4, true},  {6, 9, 3, 6, false},
+        {6, 3, 3, 6, false}, {6, 2, 2, 8, true},  {5, 9, 3, 6, false}, {99, 9, 0, 0, false},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct message_list list = {0};
+        assert_int_equal(message_tail(t->db, &t->arena, thread, rows[i].from, rows[i].limit, &list),
+                         OK);
+        if (list.count != rows[i].count || list.more != rows[i].more)
+            fail_msg("row %zu: %zu messages, more %d", i, list.count, list.more);
+        for (size_t k = 0; k < list.count; k++)
+            assert_int_equal(list.messages[k].seq, rows[i].first + 2 * (int64_t)k);
+    }
+}
+
+/* Which rows, and what of them. */
+static void tail_rows(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    static const char *const roles[] = {"user",        "reasoning", "assistant", "clarify",
+                                        "interaction", "tool",      "system"};
+    for (size_t i = 0; i < COUNT(roles); i++) {
+        struct message row = {.seq = (int64_t)i + 1,
+                              .id = str_c(roles[i]),
+                              .role = str_c(roles[i]),
+                              .run_id = STR("r1"),
+                              .content = STR("\"c\""),
+                              .metadata = STR("{\"m\":1}"),
+                              .tool_calls = STR("[1]"),
+                              .provider_data = STR("{\"p\":1}"),
+                              .hints = STR("{\"h\":1}"),
+                              .attachments = STR("[2]"),
+                              .plain = STR("plain"),
+                              .created = 1};
+        assert_int_equal(message_add(t->db, thread, &row), OK);
+    }
+    struct message_list list = {0};
+    assert_int_equal(message_tail(t->db, &t->arena, thread, 0, 9, &list), OK);
+    assert_int_equal(list.count, 4);
+    static const char *const kept[] = {"user", "assistant", "tool", "system"};
+    for (size_t i = 0; i < list.count; i++) {
+        const struct message *got = &list.messages[i];
+        assert_str(got->role, str_c(kept[i]));
+        assert_str(got->id, str_c(kept[i]));
+        assert_str(got->run_id, STR("r1"));
+        assert_str(got->plain, STR("plain"));
+        assert_str(got->metadata, STR("{\"m\":1}"));
+        assert_str(got->tool_calls, STR("[1]"));
+        assert_str(got->provider_data, STR("{\"p\":1}"));
+        assert_str(got->hints, STR("{\"h\":1}"));
+        assert_str(got->attachments, STR("[2]"));
+        assert_str(got->content, i ? STR_EMPTY : STR("\"c\""));
+    }
+}
+
+/* Long rows: no more are read than are needed to pass the bound. */
+static void tail_bytes(void **state)
+{
+    struct db_fixture *t = *state;
+    enum { ROW_BYTES = RUN_CONTEXT_READ_BYTES_MAX / 4 };
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    char *text = arena_alloc(&t->arena, ROW_BYTES);
+    memset(text, 'x', ROW_BYTES);
+    for (int64_t i = 1; i <= 8; i++) {
+        struct message row = {.seq = i,
+                              .id = arena_printf(&t->arena, "m%d", (int)i),
+                              .role = STR("assistant"),
+                              .metadata = STR("{}"),
+                              .plain = {text, ROW_BYTES}};
+        assert_int_equal(message_add(t->db, thread, &row), OK);
+    }
+    struct message_list list = {0};
+    assert_int_equal(message_tail(t->db, &t->arena, thread, 0, 9, &list), OK);
+    assert_int_equal(list.count, 5);
+    assert_true(list.more);
+    assert_int_equal(list.messages[0].seq, 4);
+}
+
 static void places_in_time(void **state)
 {
     struct db_fixture *t = *state;
@@ -167,7 +257,8 @@ int test_messages(void)
     const struct CMUnitTest tests[] = {
         WITH_DB(every_field),      WITH_DB(ids_are_unique_in_a_thread),
         WITH_DB(metadata_changes), WITH_DB(pages),
-        WITH_DB(places_in_time),
+        WITH_DB(places_in_time),   WITH_DB(tails),
+        WITH_DB(tail_rows),        WITH_DB(tail_bytes),
     };
     return cmocka_run_group_tests_name("store/messages", tests, NULL, NULL);
 }

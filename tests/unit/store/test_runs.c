@@ -42,6 +42,9 @@ static void same_run(const struct run *got, const struct run *expected)
     assert_int_equal(got->start_seq, expected->start_seq);
     assert_int_equal(got->input_tokens, expected->input_tokens);
     assert_int_equal(got->output_tokens, expected->output_tokens);
+    assert_int_equal(got->cost, expected->cost);
+    assert_str(got->currency, expected->currency);
+    assert_int_equal(got->from_message, expected->from_message);
     assert_int_equal(got->created, expected->created);
     assert_int_equal(got->ended, expected->ended);
 }
@@ -69,6 +72,9 @@ static void every_field(void **state)
     run.agent = STR("other");
     run.model = STR("main");
     run.status = RUN_COMPLETED;
+    run.cost = INT64_MAX;
+    run.currency = STR("CNY");
+    run.from_message = 17;
     run.legs = 2;
     run.task_id = STR("k2");
     run.input = STR("{\"not\":\"written\"}");
@@ -403,6 +409,64 @@ static void queue_size_and_ids(void **state)
     }
 }
 
+static struct run spender(int64_t thread, const char *run_id, uint64_t cost, const char *currency)
+{
+    return (struct run){.thread = thread,
+                        .run_id = str_c(run_id),
+                        .status = RUN_COMPLETED,
+                        .legs = 1,
+                        .input_tokens = 10,
+                        .output_tokens = 1,
+                        .cost = cost,
+                        .currency = str_c(currency)};
+}
+
+/* Each currency by itself; what has not begun does not count, nor do other threads. */
+static void what_was_spent(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    int64_t other = thread_made(t->db, "bob", "t", "x", 1);
+    struct run runs[] = {
+        spender(thread, "r1", 5, "CNY"), spender(thread, "r2", 7, "USD"),
+        spender(thread, "r3", 0, ""),    spender(thread, "r4", INT64_MAX, "CNY"),
+        spender(other, "r1", 9, "USD"),  spender(thread, "r5", 9, "USD"),
+    };
+    runs[5].status = RUN_QUEUED;
+    runs[5].legs = 0;
+    struct spent_list spent = {0};
+    assert_int_equal(runs_spent(t->db, &t->arena, thread, STR("USD"), &spent), OK);
+    assert_int_equal(spent.count, 0);
+    for (size_t i = 0; i < COUNT(runs); i++) assert_int_equal(run_add(t->db, &runs[i]), OK);
+    assert_int_equal(runs_spent(t->db, &t->arena, thread, STR("USD"), &spent), OK);
+    assert_int_equal(spent.count, 2);
+    assert_str(spent.rows[0].currency, STR("CNY"));
+    assert_int_equal(spent.rows[0].cost, INT64_MAX);
+    assert_int_equal(spent.rows[0].input_tokens, 20);
+    assert_str(spent.rows[1].currency, STR("USD"));
+    assert_int_equal(spent.rows[1].cost, 7);
+    assert_int_equal(spent.rows[1].input_tokens, 20);
+    assert_int_equal(spent.rows[1].output_tokens, 2);
+}
+
+static void where_the_context_begins(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1), from = -1;
+    assert_int_equal(run_context_start(t->db, thread, &from), OK);
+    assert_int_equal(from, 0);
+    for (int64_t i = 1; i <= 2; i++) {
+        struct run run = spender(thread, i == 1 ? "r1" : "r2", 0, "");
+        run.from_message = 10 * i;
+        assert_int_equal(run_add(t->db, &run), OK);
+        assert_int_equal(run_context_start(t->db, thread, &from), OK);
+        assert_int_equal(from, 10 * (i - 1)); /* it has not begun */
+        assert_int_equal(run_start_leg(t->db, &run, run.run_id, 1), OK);
+        assert_int_equal(run_context_start(t->db, thread, &from), OK);
+        assert_int_equal(from, 10 * i);
+    }
+}
+
 static void unknown_status_is_damage(void **state)
 {
     struct db_fixture *t = *state;
@@ -450,6 +514,8 @@ int test_runs(void)
         WITH_DB(queue_size_and_ids),
         WITH_DB(unknown_status_is_damage),
         WITH_DB(accepted),
+        WITH_DB(what_was_spent),
+        WITH_DB(where_the_context_begins),
     };
     return cmocka_run_group_tests_name("store/runs", tests, NULL, NULL);
 }

@@ -53,13 +53,27 @@ static void print(const struct config *config, struct buf *out)
     }
 }
 
+static bool has_secret_headers(const struct config_headers *headers)
+{
+    bool secrets = false;
+    for (size_t i = 0; i < headers->count; i++) secrets |= !headers->items[i].file.len;
+    return secrets;
+}
+
 /* Values that are not printed, and so not read back. */
 static bool has_secrets(const struct config *config)
 {
     bool secrets = config->api_key.len && !config->api_key_file.len;
-    for (size_t i = 0; i < config->http_tools.count; i++) {
-        const struct config_headers *headers = &config->http_tools.items[i].headers;
-        for (size_t k = 0; k < headers->count; k++) secrets |= !headers->items[k].file.len;
+    secrets |= config->model.api_key.len && !config->model.api_key_file.len;
+    for (size_t i = 0; i < config->models.count; i++) {
+        const struct config_model *model = &config->models.items[i];
+        secrets |= model->api_key.len && !model->api_key_file.len;
+    }
+    for (size_t i = 0; i < config->http_tools.count; i++)
+        secrets |= has_secret_headers(&config->http_tools.items[i].headers);
+    for (size_t i = 0; i < config->mcps.count; i++) {
+        const struct config_mcp *server = &config->mcps.items[i];
+        secrets |= has_secret_headers(&server->headers) || server->env.count;
     }
     return secrets;
 }

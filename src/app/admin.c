@@ -8,6 +8,7 @@
 
 #include "app/exchange.h"
 #include "app/feed.h"
+#include "app/handlers.h"
 #include "app/key_job.h"
 #include "app/route.h"
 #include "app/say.h"
@@ -214,6 +215,23 @@ static void admin_backup_end(struct exchange *x)
     exchange_empty(x);
 }
 
+/* `fermata mcp`. Whoever owns the folder is nobody in particular: with keys a question needs one. */
+static void admin_mcp(struct exchange *x)
+{
+    struct auth *auth = x->server->auth;
+    str value = http_head_get(x->request->head, STR("Authorization")), key = value;
+    struct fault why = {0};
+    x->here = true;
+    str scheme = str_split(&key, ' ');
+    bool given = auth_required(auth) && str_eq_nocase(scheme, STR("Bearer")) && key.p;
+    enum err e = given ? auth_by_key(auth, exchange_arena(x), str_trim(key), &x->who)
+                       : auth_local(auth, true, &x->who);
+    if (e)
+        exchange_error(x, fault(&why, e, "set FERMATA_API_KEY to a key of this server"), &why);
+    else
+        handle_mcp(x);
+}
+
 static const struct route rows[] = {
     {.method = HTTP_POST,
      .path = "/keys",
@@ -229,6 +247,13 @@ static const struct route rows[] = {
      .handle = admin_backup,
      .name = "backup"},
     {.method = HTTP_DELETE, .path = "/backup", .handle = admin_backup_end},
+    {.method = HTTP_POST,
+     .path = "/desk",
+     .body_bytes_max = DESK_BODY_BYTES_MAX,
+     .body = "McpMessage",
+     .raw = true,
+     .handle = admin_mcp,
+     .name = "mcp"},
 };
 
 const struct routes admin_routes = {rows, COUNT(rows)};

@@ -1,47 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Configuration and settings into struct agent.
+ * Configuration, models, tools and settings into agents.
  *
- *     config ------> make_agent --------> struct agent <------ agents_apply <------ agents_settings_load
- *     all tools ---^ (once, at start)     (loop thread)        (start, PATCH)        (database)
+ *     config, models ---> agent_set_new ---> agents_take ---> struct agents ---> agents_for(name)
+ *     settings ---------^  (checked)       ^  (by name)        ^   ^              |
+ *                                          |                   |   |              +-> a stand-in
+ *                    tools of everybody ---+--- agents_choose -+   +-- agents_apply (PATCH)
  *
- * A setting is stored as the JSON that was sent. So one function reads it, from a request and from
- * the database; only whether the tools of a policy exist is asked of requests alone, because a tool
- * may go while its row stays.
+ * Invariants:
+ * 1. policy_settings of an agent points into settings_arena beside it and is replaced with it; its
+ *    tools point into tools_arena likewise.
+ * 2. A set that was replaced is kept until the end: calls of its models may be under way, and jobs
+ *    read its names. RELOADS_MAX bounds how many there are.
+ * 3. A name is checked once, against the configuration, and never against what an MCP server happens
+ *    to offer at that moment.
  *
- * Invariant: policy_settings points into settings_arena of the same struct agents and is replaced
- * together with it.
- *
- * To add a setting: a member in struct agent_settings, a row in rows[] with its two functions, and
- * its place in agents_apply.
+ * To add an option: a member in struct config_agent, and its line in make_agent.
  */
 #include "app/agents.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "app/option.h"
+#include "app/models.h"
 #include "app/say.h"
+#include "app/stand_in.h"
 #include "base/limits.h"
-#include "store/settings.h"
-#include "store/store.h"
-#include "tool/http_tool.h"
-#include "tool/tools.h"
 
-struct agents {
-    const struct config *config;
-    const struct tools *tools;
-    struct agent *agent;
-    struct arena arena;          /* what lives as long as the agent */
-    struct arena settings_arena; /* what lives until the next change */
+struct row {
+    struct agent agent;
+    const struct config_agent *config;
     struct agent_settings settings;
+    struct arena settings_arena; /* what lives until the next change of them */
+    struct arena tools_arena;    /* what lives until there are other tools */
 };
 
-/* ---- tools ---- */
+struct agent_set {
+    struct agent_set *before; /* that it replaced */
+    const struct config *config;
+    struct row *rows;
+    size_t count;
+    struct arena arena;
+};
 
-/* Does an item of the list `tools` mean this one? */
+struct agents {
+    struct loop *loop;
+    struct agent_set *set;     /* NULL until the first is taken */
+    const struct tools *tools; /* all there are */
+    const struct agent *gone[AGENTS_GONE_MAX];
+    size_t gone_count;
+    const struct agent *nameless; /* for whoever has no room there; NULL until then */
+};
+
+/* ---- names ---- */
+
+/* Does an item of the list `tools` mean this one? What a person has to decide in any case is for other
+ * agents (tool/consent.h), and none of ours has it. */
 static bool means(str item, const struct tool *tool)
 {
+    if (tool->person) return false;
     return str_eq(item, tool->pack) || pattern_fits(item, tool->name);
 }
 
@@ -50,338 +67,82 @@ static bool is_pattern(str name)
     return str_ends(name, STR("*"));
 }
 
-static void offer_tools(struct nearest *n, struct arena *arena, const struct tools *tools,
-                        bool packs)
+static bool is_server(const struct config_mcps *servers, str name)
 {
-    for (size_t i = 0; i < tools->count; i++) {
-        const struct tool *tool = &tools->rows[i];
-        nearest_offer(n, tool->name, arena_cstr(arena, tool->name));
-        if (packs && tool->pack.len) nearest_offer(n, tool->pack, arena_cstr(arena, tool->pack));
-    }
+    for (size_t i = 0; i < servers->count; i++)
+        if (str_eq(servers->items[i].name, name)) return true;
+    return false;
 }
 
-static enum err unknown_tool(struct agents *agents, const char *option, str name, bool packs,
+static enum err unknown_tool(const struct agent_tool_names *names, struct arena *arena,
+                             const struct config_agent *c, const char *option, str name, bool packs,
                              struct fault *reterr)
 {
     struct nearest n;
     nearest_init(&n, name);
-    offer_tools(&n, &agents->arena, agents->tools, packs);
-    char field[64];
-    snprintf(field, sizeof field, "agents.assistant.%s", option);
+    agent_tool_offer(names, packs, arena, &n);
+    char field[128];
+    snprintf(field, sizeof field, "agents.%s.%s", say(c->name).text, option);
     return fault_field(reterr, ERR_CONFIG, field, "%s: there is no tool \"%s\"%s", field,
                        say(name).text, say_nearest(&n, "`fermata check` shows yours").text);
 }
 
-static enum err choose_tools(struct agents *agents, struct fault *reterr)
+static enum err check_tools(const struct agent_tool_names *names, struct arena *arena,
+                            const struct config_agent *c, struct fault *reterr)
 {
-    const struct tools *all = agents->tools;
-    const struct strs *wanted = &agents->config->agent.tools;
-    for (size_t i = 0; i < wanted->count; i++) {
-        bool found = is_pattern(wanted->items[i]);
-        for (size_t k = 0; k < all->count && !found; k++)
-            found = means(wanted->items[i], &all->rows[k]);
-        if (!found) return unknown_tool(agents, "tools", wanted->items[i], true, reterr);
+    for (size_t i = 0; i < c->tools.count; i++) {
+        str item = c->tools.items[i];
+        bool found =
+            is_pattern(item) || is_server(names->servers, item) || agent_tool_known(names, item);
+        for (size_t k = 0; k < names->tools->count && !found; k++)
+            found = means(item, &names->tools->rows[k]);
+        if (!found) return unknown_tool(names, arena, c, "tools", item, true, reterr);
     }
-    const struct tool **chosen = arena_array(&agents->arena, all->count, sizeof *chosen);
-    size_t count = 0;
-    for (size_t k = 0; k < all->count; k++) {
-        bool in = false;
-        for (size_t i = 0; i < wanted->count && !in; i++)
-            in = means(wanted->items[i], &all->rows[k]);
-        if (in) chosen[count++] = &all->rows[k];
-    }
-    agents->agent->tools = chosen;
-    agents->agent->tool_count = count;
     return OK;
 }
 
 /* A policy about a tool that does not exist protects nothing: a slip of the pen. */
-static enum err check_policy(struct agents *agents, struct fault *reterr)
+static enum err check_policy(const struct agent_tool_names *names, struct arena *arena,
+                             const struct config_agent *c, struct fault *reterr)
 {
-    const struct policy *policy = &agents->config->agent.policy;
-    for (size_t i = 0; i < policy->count; i++)
-        if (!is_pattern(policy->rows[i].pattern) &&
-            !tools_find(agents->tools, policy->rows[i].pattern))
-            return unknown_tool(agents, "policy", policy->rows[i].pattern, false, reterr);
-    for (size_t i = 0; i < policy->approver_count; i++)
-        if (!is_pattern(policy->approvers[i].pattern) &&
-            !tools_find(agents->tools, policy->approvers[i].pattern))
-            return unknown_tool(agents, "approvers", policy->approvers[i].pattern, false, reterr);
-    return OK;
-}
-
-static enum err make_agent(struct agents *agents, struct fault *reterr)
-{
-    const struct config_agent *c = &agents->config->agent;
-    struct agent *agent = agents->agent;
-    *agent = (struct agent){.name = STR("assistant"),
-                            .model = agent->model,
-                            .busy = c->busy,
-                            .on_disconnect = c->on_disconnect,
-                            .plan = c->plan,
-                            .prompt = c->prompt,
-                            .tokens_max = c->tokens_max,
-                            .active_ms_max = (msec)c->minutes_max * 60 * 1000,
-                            .policy = c->policy};
-    enum err e = choose_tools(agents, reterr);
-    return e ? e : check_policy(agents, reterr);
-}
-
-static enum err make_http_tool(struct arena *arena, struct client *client, struct spool *spool,
-                               const struct config *config, size_t index, struct tool *ret_tool,
-                               struct fault *reterr)
-{
-    const struct config_http_tool *c = &config->http_tools.items[index];
-    struct http_tool_header *headers = arena_array(arena, c->headers.count, sizeof *headers);
-    for (size_t i = 0; i < c->headers.count; i++)
-        headers[i] = (struct http_tool_header){c->headers.items[i].name, c->headers.items[i].value};
-    struct fault why = {0};
-    if (http_tool_new(arena, client,
-                      &(struct http_tool_options){.name = c->name,
-                                                  .url = c->url,
-                                                  .description = c->description,
-                                                  .schema = c->schema,
-                                                  .write = c->write,
-                                                  .idempotent = c->idempotent,
-                                                  .risk = c->risk,
-                                                  .timeout_s = c->timeout_s,
-                                                  .headers = headers,
-                                                  .header_count = c->headers.count,
-                                                  .spool = spool},
-                      ret_tool, &why) == OK) {
-        ret_tool->done_zh = arena_str(arena, c->summary.zh);
-        ret_tool->done_en = arena_str(arena, c->summary.en);
-        return OK;
+    const struct policy *policy = &c->policy;
+    for (size_t i = 0; i < policy->count; i++) {
+        str name = policy->rows[i].pattern;
+        if (!is_pattern(name) && !agent_tool_known(names, name))
+            return unknown_tool(names, arena, c, "policy", name, false, reterr);
     }
-    char path[sizeof why.field + 48];
-    snprintf(path, sizeof path, "tools[%zu].http%s%s", index, why.field[0] ? "." : "", why.field);
-    return fault_field(reterr, ERR_CONFIG, path, "%s:%u: %s: %s", say(config->file).text, c->line,
-                       path, why.text);
-}
-
-enum err agents_http_tools(struct arena *arena, struct client *client, struct spool *spool,
-                           const struct config *config, struct tools *ret_tools,
-                           struct fault *reterr)
-{
-    size_t count = config->http_tools.count;
-    struct tool *made = arena_array(arena, count, sizeof *made);
-    for (size_t i = 0; i < count; i++) {
-        enum err e = make_http_tool(arena, client, spool, config, i, &made[i], reterr);
-        if (!e) continue;
-        tools_free(&(struct tools){made, i});
-        return e;
-    }
-    *ret_tools = (struct tools){made, count};
-    return OK;
-}
-
-/* ---- settings, one by one ---- */
-
-static enum err refuse(struct fault *reterr, const char *name, const char *what)
-{
-    return fault_field(reterr, ERR_INVALID_FIELD, name, "%s must be %s", name, what);
-}
-
-static enum err take_ask_user(struct arena *arena, const struct json *json,
-                              struct agent_settings *settings, struct fault *reterr)
-{
-    (void)arena;
-    if (json->type != JSON_TRUE && json->type != JSON_FALSE)
-        return refuse(reterr, "enableAskUser", "true or false");
-    settings->ask_user_set = true;
-    settings->ask_user = json->type == JSON_TRUE;
-    return OK;
-}
-
-static enum err take_max_rounds(struct arena *arena, const struct json *json,
-                                struct agent_settings *settings, struct fault *reterr)
-{
-    (void)arena;
-    uint64_t rounds;
-    if (json_u64(json, &rounds) || rounds < 1 || rounds > AGENT_ROUNDS_SET_MAX)
-        return refuse(reterr, "maxToolRounds", "a whole number from 1 to 1000");
-    settings->max_rounds = (uint32_t)rounds;
-    return OK;
-}
-
-static enum err take_locale(struct arena *arena, const struct json *json,
-                            struct agent_settings *settings, struct fault *reterr)
-{
-    (void)arena;
-    for (size_t i = 0; json->type == JSON_STRING && locale_names[i]; i++) {
-        if (!str_eq(str_c(locale_names[i]), json->text)) continue;
-        settings->locale = str_c(locale_names[i]);
-        return OK;
-    }
-    return refuse(reterr, "locale", "zh-CN or en");
-}
-
-static enum err refuse_row(struct fault *reterr, str name, const char *why)
-{
-    char field[128];
-    snprintf(field, sizeof field, "confirmPolicy.%s", say(name).text);
-    return fault_field(reterr, ERR_INVALID_FIELD, field, "%s %s", field, why);
-}
-
-static enum err take_policy(struct arena *arena, const struct json *json,
-                            struct agent_settings *settings, struct fault *reterr)
-{
-    if (json->type != JSON_OBJECT)
-        return refuse(reterr, "confirmPolicy", "an object of tools with allow, confirm or deny");
-    if (json->count > CONFIG_LIST_MAX)
-        return refuse(reterr, "confirmPolicy", "an object of at most 100 members");
-    struct policy_row *rows = arena_array(arena, json->count, sizeof *rows);
-    size_t count = 0;
-    for (const struct json *n = json->child; n; n = n->next, count++) {
-        const char *refused = option_pattern_check(n->key);
-        if (!n->key.len) refused = "is empty";
-        if (refused) return refuse_row(reterr, n->key, refused);
-        rows[count].pattern = n->key;
-        if (n->type != JSON_STRING || verdict_parse(n->text, &rows[count].verdict))
-            return refuse_row(reterr, n->key, "must be allow, confirm or deny");
-    }
-    settings->policy_set = true;
-    settings->policy = (struct policy){.rows = rows, .count = count};
-    return OK;
-}
-
-static void put_ask_user(struct json_writer *w, const struct config *config,
-                         const struct agent_settings *settings)
-{
-    json_bool(w, settings->ask_user_set ? settings->ask_user : config->agent.ask_user);
-}
-
-static void put_max_rounds(struct json_writer *w, const struct config *config,
-                           const struct agent_settings *settings)
-{
-    json_number_u64(w, settings->max_rounds ? settings->max_rounds : config->agent.max_rounds);
-}
-
-static void put_policy(struct json_writer *w, const struct config *config,
-                       const struct agent_settings *settings)
-{
-    const struct policy *policy = settings->policy_set ? &settings->policy : &config->agent.policy;
-    json_object(w);
-    for (size_t i = 0; i < policy->count; i++)
-        json_member(w, policy->rows[i].pattern, str_c(verdict_name(policy->rows[i].verdict)));
-    json_object_end(w);
-}
-
-static const struct {
-    const char *name; /* in the API and in the database */
-    enum err (*take)(struct arena *arena, const struct json *json, struct agent_settings *settings,
-                     struct fault *reterr);
-    /* NULL: it is left out when it is nowhere set */
-    void (*put)(struct json_writer *w, const struct config *config,
-                const struct agent_settings *settings);
-} rows[] = {
-    {"enableAskUser", take_ask_user, put_ask_user},
-    {"maxToolRounds", take_max_rounds, put_max_rounds},
-    {"confirmPolicy", take_policy, put_policy},
-    {"locale", take_locale, NULL},
-};
-
-/* ---- settings, all of them ---- */
-
-static enum err check_known(const struct json *body, struct fault *reterr)
-{
-    if (!body || body->type != JSON_OBJECT)
-        return fault(reterr, ERR_INVALID_FIELD, "the body must be a JSON object");
-    for (const struct json *n = body->child; n; n = n->next) {
-        struct nearest nearest;
-        nearest_init(&nearest, n->key);
-        size_t i = 0;
-        for (; i < COUNT(rows) && !str_eq(str_c(rows[i].name), n->key); i++)
-            nearest_offer(&nearest, str_c(rows[i].name), rows[i].name);
-        if (i == COUNT(rows))
-            return fault_field(reterr, ERR_INVALID_FIELD, say(n->key).text,
-                               "unknown field \"%s\"%s", say(n->key).text,
-                               say_nearest(&nearest, "this is no setting of an agent").text);
+    for (size_t i = 0; i < policy->approver_count; i++) {
+        str name = policy->approvers[i].pattern;
+        if (!is_pattern(name) && !agent_tool_known(names, name))
+            return unknown_tool(names, arena, c, "approvers", name, false, reterr);
     }
     return OK;
 }
 
-enum err agents_settings_check(const struct agents *agents, struct arena *arena,
-                               const struct json *body, struct fault *reterr)
-{
-    struct agent_settings given = {0};
-    enum err e = check_known(body, reterr);
-    for (size_t i = 0; !e && i < COUNT(rows); i++) {
-        const struct json *member = json_get(body, str_c(rows[i].name));
-        if (member && member->type != JSON_NULL) e = rows[i].take(arena, member, &given, reterr);
-    }
-    for (size_t i = 0; !e && i < given.policy.count; i++) {
-        str name = given.policy.rows[i].pattern;
-        if (is_pattern(name) || tools_find(agents->tools, name)) continue;
-        struct nearest n;
-        nearest_init(&n, name);
-        offer_tools(&n, arena, agents->tools, false);
-        char why[192];
-        snprintf(why, sizeof why, "names no tool%s", say_nearest(&n, "GET agents lists them").text);
-        e = refuse_row(reterr, name, why);
-    }
-    return e;
-}
+/* ---- an agent ---- */
 
-static str scope_of(struct buf *out, str agent)
+static enum err make_agent(const struct config_agent *c, const struct models *models,
+                           struct agent *ret_agent, struct fault *reterr)
 {
-    buf_init(out, SETTING_NAME_BYTES_MAX + 1); /* one too many is refused by the store */
-    buf_append(out, STR("agent/"));
-    buf_append(out, agent);
-    return buf_str(out);
-}
-
-enum err agents_settings_save(struct db *db, str agent, const struct json *body)
-{
-    AUTO(buf_done) struct buf text;
-    str scope = scope_of(&text, agent);
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        const struct json *member = json_get(body, str_c(rows[i].name));
-        if (!member) continue;
-        enum err e = member->type == JSON_NULL
-                         ? settings_delete(db, scope, str_c(rows[i].name))
-                         : settings_set(db, scope, str_c(rows[i].name), member->raw);
-        if (e) return e;
+    const struct model *model = models_find(models, c->model);
+    if (!model) {
+        char field[128];
+        snprintf(field, sizeof field, "agents.%s.model", say(c->name).text);
+        return fault_field(reterr, ERR_CONFIG, field, "%s: there is no model \"%s\"", field,
+                           say(c->model).text);
     }
+    *ret_agent = (struct agent){.name = c->name,
+                                .model = *model,
+                                .busy = c->busy,
+                                .on_disconnect = c->on_disconnect,
+                                .plan = c->plan,
+                                .prompt = c->prompt,
+                                .tokens_max = c->tokens_max,
+                                .cost_max = c->cost_max,
+                                .active_ms_max = (msec)c->minutes_max * 60 * 1000,
+                                .policy = c->policy};
     return OK;
 }
-
-enum err agents_settings_load(struct db *db, struct arena *arena, str agent,
-                              struct agent_settings *ret_settings, struct fault *reterr)
-{
-    AUTO(buf_done) struct buf text;
-    str scope = scope_of(&text, agent);
-    struct agent_settings settings = {.locale = STR_EMPTY};
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        str value;
-        enum err e = settings_get(db, scope, str_c(rows[i].name), arena, &value);
-        if (e == ERR_NOT_FOUND) continue;
-        if (e) return fault(reterr, e, "cannot read the settings: %s", err_title(e));
-        struct json *json;
-        if (json_parse(arena, value, &json, NULL) || rows[i].take(arena, json, &settings, NULL))
-            return fault(reterr, ERR_DAMAGED,
-                         "the setting %s of %.*s in the database is damaged; restore a backup",
-                         rows[i].name, STR_ARG(scope));
-    }
-    *ret_settings = settings;
-    return OK;
-}
-
-void agents_settings_write(struct json_writer *w, const struct config *config,
-                           const struct agent_settings *settings)
-{
-    str locale = settings->locale.len ? settings->locale : config->agent.locale;
-    json_object(w);
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        if (!rows[i].put) continue;
-        json_key(w, str_c(rows[i].name));
-        rows[i].put(w, config, settings);
-    }
-    if (locale.len) json_member(w, STR("locale"), locale);
-    json_object_end(w);
-}
-
-/* ---- the agent with its settings ---- */
 
 static struct policy copy_policy(struct arena *arena, const struct policy *policy)
 {
@@ -392,75 +153,212 @@ static struct policy copy_policy(struct arena *arena, const struct policy *polic
     return (struct policy){.rows = copies, .count = policy->count};
 }
 
-void agents_apply(struct agents *agents, const struct agent_settings *settings)
+static void apply(struct row *row, const struct agent_settings *settings)
 {
-    const struct config_agent *c = &agents->config->agent;
+    const struct config_agent *c = row->config;
     struct arena fresh;
     arena_init(&fresh);
     struct agent_settings taken = *settings;
     taken.policy = copy_policy(&fresh, &settings->policy);
 
-    struct agent *agent = agents->agent;
+    struct agent *agent = &row->agent;
     agent->ask_user = taken.ask_user_set ? taken.ask_user : c->ask_user;
     agent->max_rounds = taken.max_rounds ? taken.max_rounds : c->max_rounds;
     agent->locale = taken.locale.len ? taken.locale : c->locale;
     agent->policy_settings = taken.policy;
-    arena_done(&agents->settings_arena);
-    agents->settings_arena = fresh;
-    agents->settings = taken;
+    arena_done(&row->settings_arena);
+    row->settings_arena = fresh;
+    row->settings = taken;
 }
 
-const struct agent_settings *agents_settings_now(const struct agents *agents)
+/* Those that its list means, in the order of all. */
+static void choose(struct row *row, const struct tools *all)
 {
-    return &agents->settings;
+    const struct strs *wanted = &row->config->tools;
+    struct arena fresh;
+    arena_init(&fresh);
+    const struct tool **chosen = arena_array(&fresh, all->count, sizeof *chosen);
+    size_t count = 0;
+    for (size_t k = 0; k < all->count; k++) {
+        bool in = false;
+        for (size_t i = 0; i < wanted->count && !in; i++)
+            in = means(wanted->items[i], &all->rows[k]);
+        if (in) chosen[count++] = &all->rows[k];
+    }
+    row->agent.tools = chosen;
+    row->agent.tool_count = count;
+    arena_done(&row->tools_arena);
+    row->tools_arena = fresh;
 }
 
-struct load {
-    struct job job;
-    struct arena *arena;
-    str agent;
-    struct agent_settings settings;
-    struct fault why;
-};
+/* ---- a set of them ---- */
 
-static enum err load_run(struct job *job, struct db *db)
+static void set_freep(struct agent_set **set)
 {
-    struct load *load = (struct load *)(void *)job;
-    return agents_settings_load(db, load->arena, load->agent, &load->settings, &load->why);
+    agent_set_free(*set);
 }
 
-static void agents_freep(struct agents **agents)
+enum err agent_set_new(const struct config *config, const struct models *models,
+                       const struct tools *own, const struct agent_settings *settings,
+                       struct agent_set **ret_set, struct fault *reterr)
 {
-    agents_free(*agents);
-}
-
-enum err agents_open(const struct config *config, const struct tools *tools, struct store *store,
-                     struct agent *agent, struct agents **ret_agents, struct fault *reterr)
-{
-    AUTO(agents_freep) struct agents *agents = calloc(1, sizeof *agents);
-    if (!agents) abort();
-    agents->config = config;
-    agents->tools = tools;
-    agents->agent = agent;
-    arena_init(&agents->arena);
-    arena_init(&agents->settings_arena);
-    enum err e = make_agent(agents, reterr);
-    if (e) return e;
-
-    AUTO(arena_done) struct arena arena;
-    arena_init(&arena);
-    struct load load = {.job.run = load_run, .arena = &arena, .agent = agent->name};
-    e = store_run(store, &load.job);
-    if (e) return fault(reterr, e, "%s", load.why.text[0] ? load.why.text : err_title(e));
-    agents_apply(agents, &load.settings);
-    *ret_agents = TAKE(agents);
+    AUTO(set_freep) struct agent_set *set = calloc(1, sizeof *set);
+    if (!set) abort();
+    arena_init(&set->arena);
+    set->config = config;
+    set->rows = arena_array(&set->arena, config->agents.count, sizeof *set->rows);
+    const struct agent_tool_names names = {own, &config->mcps};
+    for (size_t i = 0; i < config->agents.count; i++) {
+        const struct config_agent *c = &config->agents.items[i];
+        struct row *row = &set->rows[i];
+        row->config = c;
+        arena_init(&row->settings_arena);
+        arena_init(&row->tools_arena);
+        set->count++;
+        enum err e = make_agent(c, models, &row->agent, reterr);
+        if (!e) e = check_tools(&names, &set->arena, c, reterr);
+        if (!e) e = check_policy(&names, &set->arena, c, reterr);
+        if (e) return e;
+        apply(row, settings ? &settings[i] : &(struct agent_settings){.max_rounds = 0});
+    }
+    *ret_set = TAKE(set);
     return OK;
+}
+
+void agent_set_free(struct agent_set *set)
+{
+    if (!set) return;
+    for (size_t i = 0; i < set->count; i++) {
+        arena_done(&set->rows[i].settings_arena);
+        arena_done(&set->rows[i].tools_arena);
+    }
+    arena_done(&set->arena);
+    free(set);
+}
+
+/* ---- all of them ---- */
+
+struct agents *agents_new(struct loop *loop)
+{
+    struct agents *agents = calloc(1, sizeof *agents);
+    if (!agents) abort();
+    agents->loop = loop;
+    return agents;
 }
 
 void agents_free(struct agents *agents)
 {
     if (!agents) return;
-    arena_done(&agents->arena);
-    arena_done(&agents->settings_arena);
+    for (size_t i = 0; i < agents->gone_count; i++) stand_in_free(agents->gone[i]);
+    stand_in_free(agents->nameless);
+    while (agents->set) {
+        struct agent_set *set = agents->set;
+        agents->set = set->before;
+        agent_set_free(set);
+    }
     free(agents);
+}
+
+static struct row *find(const struct agents *agents, str name)
+{
+    for (size_t i = 0; agents->set && i < agents->set->count; i++)
+        if (str_eq(agents->set->rows[i].agent.name, name)) return &agents->set->rows[i];
+    return NULL;
+}
+
+void agents_take(struct agents *agents, struct agent_set *set, const struct tools *all)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct row *known = find(agents, set->rows[i].agent.name);
+        if (known) apply(&set->rows[i], &known->settings);
+    }
+    set->before = agents->set;
+    agents->set = set;
+    agents_choose(agents, all);
+}
+
+void agents_choose(struct agents *agents, const struct tools *all)
+{
+    agents->tools = all;
+    for (size_t i = 0; i < agents->set->count; i++) choose(&agents->set->rows[i], all);
+}
+
+size_t agents_count(const struct agents *agents)
+{
+    return agents->set->count;
+}
+
+const struct agent *agents_at(const struct agents *agents, size_t index)
+{
+    assert(index < agents->set->count);
+    return &agents->set->rows[index].agent;
+}
+
+const struct agent *agents_find(const struct agents *agents, str name)
+{
+    const struct row *row = find(agents, name);
+    return row ? &row->agent : NULL;
+}
+
+const struct agent *agents_for(struct agents *agents, str name)
+{
+    const struct agent *agent = agents_find(agents, name);
+    if (agent) return agent;
+    for (size_t i = 0; i < agents->gone_count; i++)
+        if (str_eq(agents->gone[i]->name, name)) return agents->gone[i];
+    if (agents->gone_count < AGENTS_GONE_MAX && name.len)
+        return agents->gone[agents->gone_count++] = stand_in_new(agents->loop, name);
+    if (!agents->nameless) agents->nameless = stand_in_new(agents->loop, STR_EMPTY);
+    return agents->nameless;
+}
+
+const struct config_agent *agents_config(const struct agents *agents, str name)
+{
+    const struct row *row = find(agents, name);
+    return row ? row->config : NULL;
+}
+
+/* ---- briefs ---- */
+
+struct agent_brief agent_brief(const struct agent *agent)
+{
+    return (struct agent_brief){.name = agent->name,
+                                .model = str_c(agent->model.name),
+                                .max_rounds = agent->max_rounds,
+                                .locale = agent->locale,
+                                .busy = agent->busy};
+}
+
+struct agent_briefs agents_briefs(const struct agents *agents, struct arena *arena)
+{
+    size_t count = agents_count(agents);
+    struct agent_brief *rows = arena_array(arena, count, sizeof *rows);
+    for (size_t i = 0; i < count; i++) rows[i] = agent_brief(agents_at(agents, i));
+    return (struct agent_briefs){rows, count};
+}
+
+const struct agent_brief *agent_briefs_pick(const struct agent_briefs *briefs, str name)
+{
+    for (size_t i = 0; i < briefs->count; i++)
+        if (str_eq(briefs->rows[i].name, name)) return &briefs->rows[i];
+    return &briefs->rows[0];
+}
+
+/* ---- settings ---- */
+
+struct agent_tool_names agents_tool_names(const struct agents *agents)
+{
+    return (struct agent_tool_names){agents->tools, &agents->set->config->mcps};
+}
+
+void agents_apply(struct agents *agents, str name, const struct agent_settings *settings)
+{
+    struct row *row = find(agents, name);
+    if (row) apply(row, settings);
+}
+
+const struct agent_settings *agents_settings(const struct agents *agents, str name)
+{
+    const struct row *row = find(agents, name);
+    return row ? &row->settings : NULL;
 }

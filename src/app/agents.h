@@ -1,68 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent, made from the configuration, the tools there are, and the settings that an operator
- * changed at run time. The settings are rows of the database under scope "agent/<name>" and stand
- * over the file.
+ * The agents, made from the configuration, the models and the tools there are, with the settings that
+ * an operator changed at run time (agent_settings.h) over the file. A reload makes another set of them
+ * and puts it in the place of the one before, by name.
  *
- * On the loop thread, which alone changes the agent. Its name, model, busy, on_disconnect, plan,
- * prompt, tools and budgets never change; ask_user, max_rounds, locale and policy_settings do, with
- * agents_apply, so a store job gets copies of them, and nobody keeps a row of policy_settings past
- * the turn of the loop in which it was read. What locale points to lives for ever.
+ * On the loop thread, which alone changes agents. Name, model, busy, on_disconnect, plan, prompt and
+ * budgets of one never change; tools do with agents_choose, and ask_user, max_rounds, locale and
+ * policy_settings with agents_apply. So a store job gets copies (struct agent_brief), and nobody keeps
+ * an agent past the turn of the loop in which it was asked for. Its model, its name and what briefs
+ * point to stay until agents_free: a set that was replaced is kept.
  */
 #ifndef APP_AGENTS_H
 #define APP_AGENTS_H
 
 #include "agent/agent.h"
+#include "app/agent_settings.h"
 #include "app/config.h"
 
+struct agent_set;
 struct agents;
-struct client;
-struct spool;
-struct db;
-struct store;
+struct loop;
+struct models;
 
-/* Fill everything of *agent but its model, the settings of the database over it. `tools` are all
- * there are. ERR_CONFIG names a tool that does not exist, and the nearest that does. Blocks: reads
- * the store. What is given must outlive the result. */
-enum err agents_open(const struct config *config, const struct tools *tools, struct store *store,
-                     struct agent *agent, struct agents **ret_agents, struct fault *reterr)
-    MUST_USE;
-void agents_free(struct agents *agents); /* NULL is fine; the agent is not used after it */
+/* ---- making them ---- */
 
-/* The tools of config->http_tools, their schemas compiled, in the arena, which outlives them as
- * client and spool do. ERR_CONFIG says "fermata.yaml:3: tools[0].http.schema.properties.x: why".
- * Both may be NULL to see whether they can be made. */
-enum err agents_http_tools(struct arena *arena, struct client *client, struct spool *spool,
-                           const struct config *config, struct tools *ret_tools,
-                           struct fault *reterr) MUST_USE;
+/* All agents of the configuration; the names in their lists of tools and policies are checked.
+ * `own` are the tools but those of MCP servers, whose names are taken as they are. `settings`: one for
+ * each agent, copied; NULL: none is set. ERR_CONFIG names what does not exist, and the nearest that
+ * does. Configuration and models outlive the set. */
+enum err agent_set_new(const struct config *config, const struct models *models,
+                       const struct tools *own, const struct agent_settings *settings,
+                       struct agent_set **ret_set, struct fault *reterr) MUST_USE;
+void agent_set_free(struct agent_set *set); /* one that was not taken; NULL is fine */
+
+struct agents *agents_new(struct loop *loop);
+void agents_free(struct agents *agents); /* after the last run; NULL is fine */
+
+/* From now on these are the agents, with `all` tools to choose from. One whose name was there before
+ * keeps the settings that it has now. */
+void agents_take(struct agents *agents, struct agent_set *set, const struct tools *all);
+
+/* There are other tools now: every agent chooses anew. */
+void agents_choose(struct agents *agents, const struct tools *all);
+
+/* ---- asking for them ---- */
+
+size_t agents_count(const struct agents *agents);
+const struct agent *agents_at(const struct agents *agents, size_t index); /* 0: the default */
+const struct agent *agents_find(const struct agents *agents, str name);   /* NULL: none */
+
+/* Never NULL: in the place of one that is not configured any more there is a stand-in. */
+const struct agent *agents_for(struct agents *agents, str name);
+
+/* What the file says of it; NULL: none. Immutable, readable from any thread. */
+const struct config_agent *agents_config(const struct agents *agents, str name);
+
+/* What a job needs of an agent, as it is at this moment. */
+struct agent_brief {
+    str name, model; /* of the model: what facts call it */
+    uint32_t max_rounds;
+    str locale;
+    enum busy busy;
+};
+struct agent_briefs {
+    const struct agent_brief *rows; /* at least one; the first is the default */
+    size_t count;
+};
+struct agent_brief agent_brief(const struct agent *agent);
+struct agent_briefs agents_briefs(const struct agents *agents, struct arena *arena);
+
+/* The one of this name, else the first. */
+const struct agent_brief *agent_briefs_pick(const struct agent_briefs *briefs, str name);
 
 /* ---- settings ---- */
 
-/* What is set in the database; the rest is the file's. */
-struct agent_settings {
-    bool ask_user_set, ask_user;
-    uint32_t max_rounds; /* 0: not set */
-    str locale;          /* "zh-CN", "en"; empty: not set; lives for ever */
-    bool policy_set;
-    struct policy policy; /* rows only */
-};
+/* What policies may be about now. */
+struct agent_tool_names agents_tool_names(const struct agents *agents);
 
-/* May this body change them? An object with any of enableAskUser, maxToolRounds, confirmPolicy and
- * locale; null clears. ERR_INVALID_FIELD names the field. On the loop thread. */
-enum err agents_settings_check(const struct agents *agents, struct arena *arena,
-                               const struct json *body, struct fault *reterr) MUST_USE;
-
-/* In a job: store what the checked body says; read what is set. The arena holds the result. */
-enum err agents_settings_save(struct db *db, str agent, const struct json *body) MUST_USE;
-enum err agents_settings_load(struct db *db, struct arena *arena, str agent,
-                              struct agent_settings *ret_settings, struct fault *reterr) MUST_USE;
-
-/* The values that count, as the API shows them: what is set, else what the file says. */
-void agents_settings_write(struct json_writer *w, const struct config *config,
-                           const struct agent_settings *settings);
-
-/* Take them, on the loop thread, after their commit. Copies. */
-void agents_apply(struct agents *agents, const struct agent_settings *settings);
-const struct agent_settings *agents_settings_now(const struct agents *agents);
+/* Take them after their commit. Copies. An agent that is gone is left alone. */
+void agents_apply(struct agents *agents, str name, const struct agent_settings *settings);
+const struct agent_settings *agents_settings(const struct agents *agents,
+                                             str name); /* NULL: none */
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `fermata check`: the effective configuration, and whether what it names works. Changes nothing
- * that a start would not change; with a server running it leaves the store to that server.
+ * `fermata check`: the effective configuration, and whether what it names works: models are reached,
+ * MCP servers started and asked what they offer. Changes nothing that a start would not change; with a
+ * server running it leaves the store to that server.
  *
  * `fermata check --audit`: whether somebody has changed the audit trail. Reads the database itself,
  * also under a running server: a reader holds nobody up, and the server need not be trusted to tell
@@ -15,6 +16,10 @@
 #include "app/guard.h"
 #include "app/home.h"
 #include "app/key_job.h"
+#include "app/models.h"
+#include "app/option.h"
+#include "app/probe.h"
+#include "app/toolbox.h"
 #include "base/limits.h"
 #include "store/audit.h"
 #include "store/blob.h"
@@ -54,22 +59,136 @@ static enum err check_store(const struct config *config, struct arena *arena,
     return OK;
 }
 
-/* Could `serve` make the agent: its tools, their schemas, whom its policy is about? */
-static enum err check_agent(const struct config *config, struct arena *arena, size_t *ret_tools,
-                            struct fault *reterr)
+/* ---- agents, models, servers of tools ---- */
+
+static int check_model(const struct config_model *model, struct arena *arena)
+{
+    struct fault why = {0};
+    str what = STR_EMPTY;
+    enum err e = probe_model(arena, model, &what, &why);
+    str name = model->name.len ? model->name : str_c(provider_names[model->provider]);
+    str called = model->model.len ? model->model : str_c(provider_names[model->provider]);
+    str text = arena_printf(arena, "%.*s (%.*s): %.*s", STR_ARG(name), STR_ARG(called),
+                            e ? (int)str_c(why.text).len : (int)what.len, e ? why.text : what.p);
+    if (e) fault(&why, e, "%s", text.p);
+    return report("model", e, &why, text.p);
+}
+
+/* Each once: those of the file, and that of the options if an agent uses it. */
+static int check_models(const struct config *config, struct arena *arena)
+{
+    int bad = 0;
+    bool unnamed = false;
+    for (size_t i = 0; i < config->models.count; i++)
+        bad += check_model(&config->models.items[i], arena);
+    for (size_t i = 0; i < config->agents.count; i++)
+        unnamed = unnamed || !config->agents.items[i].model.len;
+    return unnamed ? bad + check_model(&config->model, arena) : bad;
+}
+
+/* Fills what each of them offers. */
+static int check_servers(const struct config *config, struct arena *arena,
+                         const struct probe *probe, struct tools *ret_offered)
+{
+    int bad = 0;
+    for (size_t i = 0; i < config->mcps.count; i++) {
+        struct fault why = {0}, named = {0};
+        enum err e = probe_server(probe, i, &ret_offered[i], &why);
+        str name = config->mcps.items[i].name;
+        if (e) fault(&named, e, "%.*s: %s", STR_ARG(name), why.text);
+        str fine = arena_printf(arena, "%.*s: %zu tools", STR_ARG(name), ret_offered[i].count);
+        bad += report("mcp", e, &named, fine.p);
+    }
+    return bad;
+}
+
+static void left_out(const struct tool *tool, const char *why)
+{
+    printf("warning  the tool %.*s of %.*s is left out: %s\n", STR_ARG(tool->name),
+           STR_ARG(tool->pack), why);
+}
+
+/* Its model, and its tools by name. */
+static void print_agents(const struct agents *agents, struct arena *arena)
+{
+    for (size_t i = 0; i < agents_count(agents); i++) {
+        const struct agent *agent = agents_at(agents, i);
+        AUTO(buf_done) struct buf names;
+        buf_init(&names, CONFIG_PRINT_BYTES_MAX);
+        for (size_t k = 0; k < agent->tool_count; k++)
+            buf_printf(&names, "%s%.*s", k ? ", " : ": ", STR_ARG(agent->tools[k]->name));
+        str fine = arena_printf(arena, "%.*s: model %s, %zu tools%.*s", STR_ARG(agent->name),
+                                agent->model.name, agent->tool_count, STR_ARG(buf_str(&names)));
+        report("agent", OK, NULL, fine.p);
+    }
+}
+
+/* Could `serve` make the agents: their models and tools, schemas, whom policies are about? */
+static enum err check_agents(const struct config *config, struct arena *arena,
+                             const struct probe *probe, const struct tools *offered,
+                             struct fault *reterr)
+{
+    struct tools packs[2] = {0}, own = {0};
+    struct models *models = NULL;
+    struct agent_set *set = NULL;
+    calendar_tools(arena, NULL, &packs[0].rows, &packs[0].count);
+    enum err e = toolbox_http_tools(arena, NULL, NULL, config, &packs[1], reterr);
+    if (e) return e;
+    e = tools_join(arena, packs, COUNT(packs), &own, reterr);
+    if (!e) e = models_new(probe_loop(probe), probe_client(probe), config, &models, reterr);
+    if (!e) e = agent_set_new(config, models, &own, NULL, &set, reterr);
+    if (!e) {
+        const struct tools all = toolbox_join(arena, &own, offered, config->mcps.count, left_out);
+        struct agents *agents = agents_new(probe_loop(probe));
+        agents_take(agents, set, &all);
+        print_agents(agents, arena);
+        agents_free(agents);
+    }
+    tools_free(&packs[1]);
+    models_free(models);
+    return e;
+}
+
+/* Also beside a running server: whether a reload would work is a question of that moment. */
+static int check_work(const struct config *config, struct arena *arena)
+{
+    struct tools *offered = arena_array(arena, config->mcps.count, sizeof *offered);
+    int bad = check_models(config, arena);
+    struct probe *probe = probe_new(arena, config);
+    struct fault why = {0};
+    bad += check_servers(config, arena, probe, offered);
+    enum err e = check_agents(config, arena, probe, offered, &why);
+    if (e) bad += report("agent", e, &why, "");
+    probe_free(probe);
+    return bad;
+}
+
+/* ---- the installation ---- */
+
+struct settings_job {
+    struct job job;
+    const struct config *config;
+    struct arena *arena;
+    struct agent_settings *settings;
+    struct fault why;
+};
+
+static enum err settings_run(struct job *job, struct db *db)
+{
+    struct settings_job *s = (struct settings_job *)(void *)job;
+    return agent_settings_load_all(db, s->arena, &s->config->agents, &s->settings, &s->why);
+}
+
+/* Can what was set at run time be read? */
+static enum err check_settings(const struct config *config, struct arena *arena,
+                               struct fault *reterr)
 {
     struct store *store = NULL;
     enum err e = store_open(config->data.p, NULL, &store, reterr);
     if (e) return e;
-    struct tools packs[2] = {0}, tools = {0};
-    struct agent agent = {0};
-    struct agents *agents = NULL;
-    calendar_tools(arena, store, &packs[0].rows, &packs[0].count);
-    e = agents_http_tools(arena, NULL, NULL, config, &packs[1], reterr);
-    if (!e) e = tools_join(arena, packs, COUNT(packs), &tools, reterr);
-    if (!e) e = agents_open(config, &tools, store, &agent, &agents, reterr);
-    *ret_tools = agent.tool_count;
-    agents_free(agents);
+    struct settings_job s = {.job.run = settings_run, .config = config, .arena = arena};
+    e = store_run(store, &s.job);
+    if (e) fault(reterr, e, "%s", s.why.text[0] ? s.why.text : err_title(e));
     store_close(store);
     return e;
 }
@@ -141,7 +260,7 @@ int check_main(const struct config *config, struct arena *arena, const struct ar
     enum err e = lock_take(config->data.p, &lock, &why);
     if (e == ERR_LOCKED) {
         report("data", OK, &why, "a server is running on it");
-        return EXIT_OK;
+        return check_work(config, arena) ? EXIT_FAILED : EXIT_OK;
     }
     int bad = report("data", e, &why, config->data.p);
     if (bad) return EXIT_FAILED;
@@ -156,10 +275,8 @@ int check_main(const struct config *config, struct arena *arena, const struct ar
     bad += report("store", e, &why, count);
     const char *blobs = config_blobs(config, arena);
     bad += report("objects", check_blobs(blobs, &why), &why, blobs);
-    size_t tools = 0;
-    e = check_agent(config, arena, &tools, &why);
-    snprintf(count, sizeof count, "%zu tools", tools);
-    bad += report("agent", e, &why, count);
+    bad += report("settings", check_settings(config, arena, &why), &why, "");
+    bad += check_work(config, arena);
     bad += report("listen", check_listen(config, keys.all, &why), &why, "");
     return bad ? EXIT_FAILED : EXIT_OK;
 }

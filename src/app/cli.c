@@ -68,6 +68,11 @@ static const struct flag check_flags[] = {
      .help = {"verify the audit trail instead, also while it is served", "改为核验审计记录，服务运行时也可以"}},
 };
 
+static const struct flag mcp_flags[] = {
+    {"url", FLAG_TEXT, "URL", ARG(url),
+     .help = {"the server to talk to, instead of the one in the data folder; also FERMATA_URL", "要连接的服务器，代替数据目录中运行的那个；也可用 FERMATA_URL"}},
+};
+
 static const struct flag help_flags[] = {
     {"markdown", FLAG_SWITCH, NULL, ARG(markdown), .hidden = true,
      .help = {"print docs/CONFIGURATION.md", "输出 docs/CONFIGURATION.md"}},
@@ -90,6 +95,8 @@ static const struct command commands[] = {
      {"print the effective configuration and test what it names", "显示生效的配置，并检查其中的各项"}},
     {"compile-ui", "[FILE]", NULL, 0, compile_ui_main, false,
      {"print the card that UiHints become; FILE or standard input", "显示 UiHints 编译成的卡片；读取文件或标准输入"}},
+    {"mcp", NULL, FLAGS(mcp_flags), mcp_main, true,
+     {"let an agent ask people through the running server: MCP over standard input and output", "让其他智能体通过运行中的服务器向人提问：标准输入输出上的 MCP"}},
     {"version", NULL, NULL, 0, version_main, false,
      {"print the version", "显示版本"}},
     {"help", "[COMMAND]", FLAGS(help_flags), help_main, false,
@@ -492,7 +499,10 @@ static int run(struct arena *arena, const struct call *call)
     log_setup(config.log.level, config.log.json);
     for (size_t i = 0; i < config.warnings.count; i++)
         log_warn("config.warning", LOG_STR("text", config.warnings.items[i]));
-    return call->command->run(&config, arena, &call->args);
+    struct args args = call->args;
+    args.options = call->options;
+    args.option_count = call->option_count;
+    return call->command->run(&config, arena, &args);
 }
 
 /* Keys are in our memory: no core, no other process of this user reading it, and no death by a

@@ -19,9 +19,12 @@ struct args {
     str user;          /* key add --user */
     struct strs roles; /* key add --role, of user, approver, operator; may be empty */
     str name;          /* key add --name */
+    str url;           /* mcp --url */
     bool partial;      /* backup --partial */
     bool audit;        /* check --audit */
     bool markdown;     /* help --markdown */
+    const struct config_arg *options; /* what the configuration was made from, to read it again */
+    size_t option_count;
 };
 
 /* Each returns an exit code and reports its own failures. config is NULL for a command whose row
@@ -36,5 +39,6 @@ command_fn backup_main;
 command_fn restore_main;
 command_fn check_main;
 command_fn compile_ui_main;
+command_fn mcp_main;
 
 #endif

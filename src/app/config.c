@@ -6,173 +6,94 @@
  *
  * Each value goes through option_set, which parses it into its field and remembers what was written
  * and where. So a wrong value is refused even if a later layer replaces it, and config_print shows
- * what a person wrote rather than what we made of it. The rows are in option.c. Lists of records
- * are in the file alone; record.c reads them.
+ * what a person wrote rather than what we made of it. The rows are in option.c; config_file.c reads
+ * the file; when all is laid, config_agents.c completes models and agents.
  */
 #include "app/config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/config_int.h"
 #include "app/file.h"
-#include "app/option.h"
-#include "app/record.h"
 #include "app/say.h"
 #include "app/yaml.h"
-#include "base/limits.h"
 
-struct load {
-    struct arena *arena;
-    struct config config;
-    struct fault *reterr;
-    str warnings[CONFIG_WARNINGS_MAX];
-};
-
-static void warn(struct load *load, str text)
+void config_warn(struct config_load *load, str text)
 {
     if (load->config.warnings.count == CONFIG_WARNINGS_MAX) return;
     load->warnings[load->config.warnings.count++] = text;
 }
 
-static enum err set(struct load *load, const struct option *option, struct config_value value)
-{
-    return option_set(&load->config, load->arena, option, value, load->reterr);
-}
-
 /* Text from a place that has no lists or maps of its own: commas separate items, and = a name from
  * its value. Empty counts as not given. */
-static enum err set_text(struct load *load, const struct option *option, enum config_source source,
-                         str text)
+static enum err set_text(const struct option_target *target, const struct option *option,
+                         enum config_source source, str text)
 {
     if (text.len == 0) return OK;
     enum option_shape shape = option_form(option->type)->shape;
     size_t count = 1;
     for (size_t i = 0; shape != SHAPE_ONE && i < text.len; i++) count += text.p[i] == ',';
 
-    str *items = arena_array(load->arena, 2 * count, sizeof *items);
+    str *items = arena_array(target->arena, 2 * count, sizeof *items);
     str rest = text;
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
         str item = shape == SHAPE_ONE ? text : str_trim(str_split(&rest, ','));
         if (shape == SHAPE_MAP)
-            items[used++] = arena_str(load->arena, str_trim(str_split(&item, '=')));
-        items[used++] = arena_str(load->arena, shape == SHAPE_MAP ? str_trim(item) : item);
+            items[used++] = arena_str(target->arena, str_trim(str_split(&item, '=')));
+        items[used++] = arena_str(target->arena, shape == SHAPE_MAP ? str_trim(item) : item);
     }
-    return set(load, option, (struct config_value){source, 0, {items, used}});
+    return option_set(target, option, (struct config_value){source, 0, {items, used}});
 }
 
-static enum err load_defaults(struct load *load)
+enum err config_set_defaults(const struct option_target *target)
 {
-    load->config.values = arena_array(load->arena, option_count, sizeof *load->config.values);
     for (size_t i = 0; i < option_count; i++) {
-        enum err e = set_text(load, &options[i], CONFIG_DEFAULT, str_c(options[i].fallback));
+        if (!target->fills[options[i].of]) continue;
+        enum err e = set_text(target, &options[i], CONFIG_DEFAULT, str_c(options[i].fallback));
         if (e) return e;
     }
     return OK;
+}
+
+struct option_target config_target(struct config_load *load, enum option_of of, str name,
+                                   void *entry, struct config_value *values)
+{
+    struct option_target target = {
+        .config = &load->config,
+        .arena = load->arena,
+        .reterr = load->reterr,
+        .values = values,
+        .rows = option_maps[of].rows,
+        .path = arena_printf(load->arena, "%s.%.*s.", option_maps[of].name, STR_ARG(name)).p,
+    };
+    target.fills[of] = entry;
+    return target;
+}
+
+/* `load` stays where it is from here on. */
+static enum err load_begin(struct config_load *load)
+{
+    struct config *c = &load->config;
+    c->values = arena_array(load->arena, option_count, sizeof *c->values);
+    c->model.values = load->assistant.values = c->values;
+    load->assistant.name = str_c(option_maps[OF_AGENT].own);
+    load->options = (struct option_target){
+        .config = c,
+        .arena = load->arena,
+        .reterr = load->reterr,
+        .fills = {[OF_CONFIG] = c, [OF_MODEL] = &c->model, [OF_AGENT] = &load->assistant},
+        .values = c->values,
+        .path = "",
+        .rows = "",
+    };
+    return config_set_defaults(&load->options);
 }
 
 /* The file. */
 
-static enum err refuse_node(const struct load *load, const struct yaml_node *node, str path,
-                            const char *what, const char *suggestion)
-{
-    return fault_field(load->reterr, ERR_CONFIG, say(path).text, "%s:%u: \"%s\" %s%s",
-                       say(load->config.file).text, node->line, say(path).text, what, suggestion);
-}
-
-static enum err unknown_key(const struct load *load, const struct yaml_node *node, str path)
-{
-    if (str_find_char(node->key, '.') >= 0)
-        return refuse_node(load, node, path, "has a dot",
-                           "; put the part behind it on a line of its own, indented");
-    struct nearest n;
-    nearest_init(&n, path);
-    for (size_t i = 0; i < option_count; i++)
-        if (!options[i].not_in_file) nearest_offer(&n, str_c(options[i].name), options[i].name);
-
-    /* A key may also be right and stand at the wrong level. */
-    struct nearest by_last;
-    nearest_init(&by_last, option_leaf(path));
-    for (size_t i = 0; i < option_count; i++)
-        if (!options[i].not_in_file)
-            nearest_offer(&by_last, option_leaf(str_c(options[i].name)), options[i].name);
-    record_offer(&n);
-    record_offer(&by_last);
-    if (by_last.distance < n.distance) n = by_last;
-    return refuse_node(load, node, path, "is an unknown key",
-                       say_nearest(&n, "`fermata help` lists the known ones").text);
-}
-
-static enum err set_node(struct load *load, const struct option *option,
-                         const struct yaml_node *node)
-{
-    static const struct {
-        enum yaml_type type;
-        const char *wrong, *wrong_item, *write;
-    } shapes[] = {
-        [SHAPE_ONE] = {YAML_SCALAR, "takes one value", "", "; write it on the same line"},
-        [SHAPE_LIST] = {YAML_SEQUENCE, "takes a list", "takes a list of plain values",
-                        "; write [a, b]"},
-        [SHAPE_MAP] = {YAML_MAP, "takes a map", "takes a map of plain values", "; write {a: b}"},
-    };
-    enum option_shape shape = option_form(option->type)->shape;
-    str path = str_c(option->name);
-    if (node->type == YAML_SCALAR && node->null) return OK;
-    if (node->type != shapes[shape].type)
-        return refuse_node(load, node, path, shapes[shape].wrong, shapes[shape].write);
-
-    size_t count = shape == SHAPE_ONE ? 1 : node->count, used = 0;
-    str *items = arena_array(load->arena, 2 * count, sizeof *items);
-    const struct yaml_node *item = shape == SHAPE_ONE ? node : node->child;
-    for (size_t i = 0; i < count; i++, item = item->next) {
-        if (item->type != YAML_SCALAR)
-            return refuse_node(load, item, path, shapes[shape].wrong_item, shapes[shape].write);
-        if (shape == SHAPE_MAP) items[used++] = item->key;
-        items[used++] = item->text;
-    }
-    return set(load, option, (struct config_value){CONFIG_FILE, node->line, {items, used}});
-}
-
-static const struct option *option_at(str path)
-{
-    for (size_t i = 0; i < option_count; i++)
-        if (!options[i].not_in_file && str_eq(str_c(options[i].name), path)) return &options[i];
-    return NULL;
-}
-
-/* Is there an option below "limits."? */
-static bool section(str prefix)
-{
-    for (size_t i = 0; i < option_count; i++)
-        if (str_starts(str_c(options[i].name), prefix)) return true;
-    return false;
-}
-
-/* Recursion ends at the deepest section of the table. */
-static enum err load_map(struct load *load, const struct yaml_node *map, str prefix)
-{
-    for (const struct yaml_node *node = map->child; node; node = node->next) {
-        str path = arena_printf(load->arena, "%.*s%.*s", STR_ARG(prefix), STR_ARG(node->key));
-        str below = arena_printf(load->arena, "%.*s.", STR_ARG(path));
-        const struct option *option = option_at(path);
-        enum err e = OK;
-        if (prefix.len == 0 && record_is(node->key))
-            e = record_load(&load->config, load->arena, node, load->reterr);
-        else if (str_find_char(node->key, '.') >= 0 || (!option && !section(below)))
-            e = unknown_key(load, node, path);
-        else if (option)
-            e = set_node(load, option, node);
-        else if (node->type == YAML_MAP)
-            e = load_map(load, node, below);
-        else if (!node->null)
-            e = refuse_node(load, node, path, "has keys of its own",
-                            "; write them below it, indented");
-        if (e) return e;
-    }
-    return OK;
-}
-
-static enum err load_file(struct load *load)
+static enum err load_file(struct config_load *load)
 {
     /* A file that somebody named must be there. */
     bool named = load->config.values[config_flag(STR("config"))].source != CONFIG_DEFAULT;
@@ -194,14 +115,14 @@ static enum err load_file(struct load *load)
         return fault(load->reterr, ERR_CONFIG,
                      "%s:%u: holds no keys; write lines such as data: ./data",
                      say(load->config.file).text, root->line);
-    return load_map(load, root, STR_EMPTY);
+    return config_file_load(load, root);
 }
 
 /* The environment and the command line. */
 
 static const str env_prefix = STR("FERMATA_");
 
-static void unknown_env(struct load *load, str name)
+static void unknown_env(struct config_load *load, str name)
 {
     struct nearest n;
     nearest_init(&n, str_drop(name, env_prefix.len));
@@ -209,9 +130,10 @@ static void unknown_env(struct load *load, str name)
         struct option_name known = option_env(&options[i]);
         nearest_offer(&n, str_drop(str_c(known.text), env_prefix.len), known.text);
     }
-    warn(load,
-         arena_printf(load->arena, "the environment variable %s is unknown and ignored%s",
-                      say(name).text, say_nearest(&n, "`fermata help` lists the known ones").text));
+    config_warn(load,
+                arena_printf(load->arena, "the environment variable %s is unknown and ignored%s",
+                             say(name).text,
+                             say_nearest(&n, "`fermata help` lists the known ones").text));
 }
 
 static str env_get(char *const *environment, str name)
@@ -226,12 +148,13 @@ static str env_get(char *const *environment, str name)
 
 static bool env_known(str name)
 {
+    if (str_eq(name, STR("FERMATA_URL"))) return true; /* of `fermata mcp`, no option of a server */
     for (size_t i = 0; i < option_count; i++)
         if (str_eq(str_c(option_env(&options[i]).text), name)) return true;
     return false;
 }
 
-static void warn_unknown(struct load *load, char *const *environment)
+static void warn_unknown(struct config_load *load, char *const *environment)
 {
     for (; *environment; environment++) {
         str value = str_c(*environment);
@@ -242,18 +165,19 @@ static void warn_unknown(struct load *load, char *const *environment)
 
 /* Environment and flags are laid twice: once for the options that are not in the file, because they
  * say which file it is, and once over it for the rest. */
-static enum err load_environment(struct load *load, char *const *environment, bool not_in_file)
+static enum err load_environment(struct config_load *load, char *const *environment,
+                                 bool not_in_file)
 {
     for (size_t i = 0; i < option_count; i++) {
         if (options[i].not_in_file != not_in_file) continue;
         str value = env_get(environment, str_c(option_env(&options[i]).text));
-        enum err e = set_text(load, &options[i], CONFIG_ENVIRONMENT, value);
+        enum err e = set_text(&load->options, &options[i], CONFIG_ENVIRONMENT, value);
         if (e) return e;
     }
     return OK;
 }
 
-static enum err load_flags(struct load *load, const struct config_arg *args, size_t count,
+static enum err load_flags(struct config_load *load, const struct config_arg *args, size_t count,
                            bool not_in_file)
 {
     for (size_t i = 0; i < count; i++) {
@@ -262,87 +186,77 @@ static enum err load_flags(struct load *load, const struct config_arg *args, siz
         if (args[i].value.len == 0)
             return fault_field(load->reterr, ERR_CONFIG, option->name, "--%s is empty; write %s",
                                option_flag(option).text, option_form(option->type)->write);
-        enum err e = set_text(load, option, CONFIG_FLAG, args[i].value);
+        enum err e = set_text(&load->options, option, CONFIG_FLAG, args[i].value);
         if (e) return e;
     }
     return OK;
 }
 
-/* The first key. */
+/* Keys. */
 
-static enum err load_key_file(struct load *load)
+struct option_place config_place(const struct option_target *target, const char *row)
 {
-    struct config *c = &load->config;
+    const struct option *option = option_at(str_c(row));
+    return option_place(target->config, option, &target->values[option - options]);
+}
+
+static enum err read_key(const struct option_target *target, const char *row, str file, str *key)
+{
+    struct option_path path = option_path(target, str_c(row));
     struct fault found = {0};
-    str key;
-    enum err e =
-        file_read(load->arena, c->api_key_file.p, CONFIG_SECRET_FILE_BYTES_MAX, &key, &found);
+    str bytes;
+    enum err e = file_read(target->arena, file.p, CONFIG_SECRET_FILE_BYTES_MAX, &bytes, &found);
     if (e)
-        return fault_field(load->reterr, ERR_CONFIG, "api_key_file",
-                           "api_key_file: %s; name a file that holds one key", found.text);
-    key = option_line(key);
-    const char *refused = option_secret_check(key);
+        return fault_field(target->reterr, ERR_CONFIG, path.text,
+                           "%s: %s; name a file that holds one key", path.text, found.text);
+    bytes = option_line(bytes);
+    const char *refused = option_secret_check(bytes);
     if (refused)
-        return fault_field(load->reterr, ERR_CONFIG, "api_key_file",
-                           "api_key_file: the key in %s %s; write %s", say(c->api_key_file).text,
-                           refused, option_form(SECRET)->write);
-    c->api_key = arena_str(load->arena, key);
+        return fault_field(target->reterr, ERR_CONFIG, path.text, "%s: the key in %s %s; write %s",
+                           path.text, say(file).text, refused, option_form(SECRET)->write);
+    *key = arena_str(target->arena, bytes);
     return OK;
 }
 
-static struct option_place place_named(const struct config *config, str name)
+enum err config_take_key(const struct option_target *target, const char *row, str *key)
 {
-    const struct option *option = option_at(name);
-    return option_place(config, option, &config->values[option - options]);
+    str file_row = arena_printf(target->arena, "%s_file", row);
+    const struct option *option = option_at(file_row);
+    struct strs file = target->values[option - options].items;
+    if (!file.count) return OK;
+    if (key->len)
+        return fault_field(target->reterr, ERR_CONFIG, option_path(target, str_c(row)).text,
+                           "%s (%s) and %s (%s) are both set; remove one",
+                           option_path(target, str_c(row)).text, config_place(target, row).text,
+                           option_path(target, file_row).text,
+                           config_place(target, file_row.p).text);
+    return read_key(target, file_row.p, file.items[0], key);
 }
 
-static enum err load_key(struct load *load)
+static enum err load_key(struct config_load *load)
 {
     enum { KEY_BYTES_SAFE = 16 };
     struct config *c = &load->config;
-    if (c->api_key.len && c->api_key_file.len)
-        return fault_field(load->reterr, ERR_CONFIG, "api_key",
-                           "api_key (%s) and api_key_file (%s) are both set; remove one",
-                           place_named(c, STR("api_key")).text,
-                           place_named(c, STR("api_key_file")).text);
-    enum err e = c->api_key_file.len ? load_key_file(load) : OK;
+    enum err e = config_take_key(&load->options, "api_key", &c->api_key);
     if (e) return e;
     if (c->api_key.len && c->api_key.len < KEY_BYTES_SAFE)
-        warn(load, STR("the API key is shorter than 16 characters and can be guessed; make one "
-                       "with: openssl rand -hex 32"));
-    return OK;
-}
-
-/* The model and its script. */
-
-static enum err load_model(struct load *load)
-{
-    const struct config *c = &load->config;
-    bool scripted = c->model_provider == PROVIDER_SCRIPTED;
-    if (scripted && !c->script.len)
-        return fault_field(load->reterr, ERR_CONFIG, "script",
-                           "%s: model.provider is scripted and there is no script; name its file "
-                           "with script or FERMATA_SCRIPT",
-                           place_named(c, STR("model.provider")).text);
-    if (!scripted && c->script.len)
-        warn(load, STR("script is set and not used; set model.provider to scripted to play it"));
-    if (!scripted && c->script_log.len)
-        warn(load, STR("script_log is set and not used; only the scripted model writes it"));
+        config_warn(load, STR("the API key is shorter than 16 characters and can be guessed; make "
+                              "one with: openssl rand -hex 32"));
     return OK;
 }
 
 enum err config_load(struct arena *arena, const struct config_arg *args, size_t arg_count,
                      char *const *environment, struct config *ret_config, struct fault *reterr)
 {
-    struct load load = {.arena = arena, .reterr = reterr};
-    enum err e = load_defaults(&load);
+    struct config_load load = {.arena = arena, .reterr = reterr};
+    enum err e = load_begin(&load);
     if (!e) e = load_environment(&load, environment, true);
     if (!e) e = load_flags(&load, args, arg_count, true);
     if (!e) e = load_file(&load);
     if (!e) e = load_environment(&load, environment, false);
     if (!e) e = load_flags(&load, args, arg_count, false);
     if (!e) e = load_key(&load);
-    if (!e) e = load_model(&load);
+    if (!e) e = config_agents_finish(&load);
     if (e) return e;
     warn_unknown(&load, environment);
 
@@ -370,10 +284,19 @@ void config_offer_flags(struct nearest *n)
 
 void config_defaults(struct arena *arena, struct config *ret_config)
 {
-    struct load load = {.arena = arena};
-    if (load_defaults(&load)) abort(); /* a default that its own row refuses */
+    struct config_load load = {.arena = arena};
+    if (load_begin(&load)) abort(); /* a default that its own row refuses */
     load.config.file = STR_EMPTY;
+    if (config_agents_finish(&load)) abort();
     *ret_config = load.config;
+}
+
+const struct config_model *config_model_of(const struct config *config,
+                                           const struct config_agent *agent)
+{
+    for (size_t i = 0; i < config->models.count; i++)
+        if (str_eq(config->models.items[i].name, agent->model)) return &config->models.items[i];
+    return &config->model;
 }
 
 const char *config_blobs(const struct config *config, struct arena *arena)

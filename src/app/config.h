@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Configuration: one table of options (option.c) makes the YAML keys, the environment names, the
- * flags, the checks, the help and docs/CONFIGURATION.md; lists of records (record.c) stand in the
- * file alone.
+ * flags, the checks, the help and docs/CONFIGURATION.md. Its rows about a model and an agent also
+ * describe the entries of the maps `models` and `agents`, which stand in the file alone, as lists
+ * and maps of records (record.c) do.
  *
  * Later wins: default, file, environment, flag. Every value given is checked, also one that a later
  * source replaces. Values live in the arena given to config_load; a str in struct config is
@@ -50,25 +51,26 @@ struct config_model {
     uint32_t line; /* 0: the options */
     str name;      /* what agents call it; empty: the options */
     enum config_provider provider;
-    str base_url;                             /* "": the provider's own address */
-    str model;                                /* what the provider calls it (`name` in the file) */
+    str base_url; /* of openai and anthropic, theirs if none is given; never ends in / */
+    str model;    /* what the provider calls it (`name` in the file) */
     str api_key_file, api_key;                /* the key, wherever it came from; empty: none */
     uint32_t window, max_output;              /* tokens; 0: not said */
     bool images;                              /* it can be shown pictures */
     uint32_t retry_ms;                        /* before the second attempt */
     uint32_t connect_s, first_byte_s, idle_s; /* time-outs */
     struct model_price price;
+    struct config_value *values; /* as written, one per row of the option table */
 };
 struct config_models {
     const struct config_model *items;
     size_t count;
 };
 
-/* An entry of `agents`. */
+/* An agent: an entry of `agents`; `assistant` may also come from options, or be there by default. */
 struct config_agent {
-    uint32_t line;
-    str name;  /* "assistant" */
-    str model; /* name of an entry of `models`; empty: the options `model.*` */
+    uint32_t line; /* 0: it does not stand in the file */
+    str name;      /* "assistant" */
+    str model;     /* name of an entry of `models`; empty: the options `model.*` */
     str prompt;
     struct strs tools; /* names of tools or packs, or patterns; "*" is all */
     enum plan_mode plan;
@@ -82,11 +84,12 @@ struct config_agent {
     uint32_t minutes_max; /* likewise */
     uint64_t cost_max;    /* likewise; pico units of its model's currency, as in model.h */
     struct policy policy;
+    struct config_value *values; /* as written, one per row of the option table */
 };
+/* At least one. The first is the one that is meant when a request names none: `assistant` if there
+ * is one, else the first of the file. */
 struct config_agents {
-    const struct config_agent
-        *items; /* at least one; the first is the one that is meant when a request
-                                         names none: `assistant` if there is one */
+    const struct config_agent *items;
     size_t count;
 };
 
@@ -177,12 +180,10 @@ struct config {
     uint32_t grace_s; /* that an object stays when nothing names it */
     str script;       /* of PROVIDER_SCRIPTED, and then never empty */
     str script_log;
-    struct config_agents agents;
     struct config_model model; /* the options `model.*` */
     struct config_models models;
+    struct config_agents agents;
     struct config_mcps mcps;
-    struct config_agent agent; /* the options `agents.assistant.*`, replaced by `agents` */
-    enum config_provider model_provider; /* replaced by model.provider */
     struct strs auth_cors;
     struct strs auth_hosts;
     uint64_t body_bytes_max;
@@ -210,6 +211,10 @@ enum err config_load(struct arena *arena, const struct config_arg *args, size_t 
 
 /* What config_load gives when there is no file, variable or flag. */
 void config_defaults(struct arena *arena, struct config *ret_config);
+
+/* The model of an agent: an entry of `models`, or the options. */
+const struct config_model *config_model_of(const struct config *config,
+                                           const struct config_agent *agent);
 
 /* The address of object storage: the option, or the folder `blobs` of the data folder. */
 const char *config_blobs(const struct config *config, struct arena *arena);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "agent/run.h"
+#include "app/agents.h"
 #include "app/feed_int.h"
 #include "app/server.h"
 #include "base/limits.h"
@@ -121,9 +122,18 @@ struct stop_run {
     struct arena arena;
     int64_t thread;
     unsigned char random[ID_RANDOM_BYTES];
+    struct strs agents; /* whose runs do not go on alone */
+    struct arena names; /* of them */
     struct stepped stepped;
     bool marked;
 };
+
+static bool stops_alone(const struct stop_run *stop, str agent)
+{
+    for (size_t i = 0; i < stop->agents.count; i++)
+        if (str_eq(stop->agents.items[i], agent)) return true;
+    return false;
+}
 
 /* A run that waits is not at work: it stays. */
 static enum err stop_run(struct job *job, struct db *db)
@@ -134,6 +144,7 @@ static enum err stop_run(struct job *job, struct db *db)
     arena_reset(&stop->arena);
     enum err e = run_current(db, &stop->arena, stop->thread, &run);
     if (e == ERR_NOT_FOUND || (!e && run.status != RUN_RUNNING)) return OK;
+    if (!e && !stops_alone(stop, run.agent)) return OK;
     if (!e)
         e = run_cancel(db, &stop->arena, &stop->server->saver, stop->thread, &run,
                        clock_wall(&clock_system), stop->random, &stop->stepped);
@@ -147,18 +158,36 @@ static void stop_done(struct job *job, enum err e)
     if (e && e != ERR_SHUTTING_DOWN) log_warn("feed.stop", LOG_CSTR("reason", err_title(e)));
     if (!e && stop->marked) runs_cancel(stop->server->runs, stop->thread);
     arena_done(&stop->arena);
+    arena_done(&stop->names);
     free(stop);
 }
 
-/* The agent's policy says what becomes of a run whose last reader has left. */
+/* Names of agents whose policy is to cancel, into `names` unless that is NULL. */
+static size_t find_stoppers(const struct agents *agents, str *names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < agents_count(agents); i++) {
+        const struct agent *agent = agents_at(agents, i);
+        if (agent->on_disconnect != DISCONNECT_CANCEL) continue;
+        if (names) names[count] = agent->name; /* stays, also after a reload */
+        count++;
+    }
+    return count;
+}
+
+/* The policy of the run's agent says what becomes of it when its last reader has left. */
 static void left_alone(struct feed *feed, bool left)
 {
     struct server *server = feed->feeds->server;
     runs_alone(server->runs, feed->thread, true);
-    if (!left || server->stopping || server->agent.on_disconnect != DISCONNECT_CANCEL) return;
+    size_t stoppers = find_stoppers(server->agents, NULL);
+    if (!left || server->stopping || !stoppers) return;
     struct stop_run *stop = calloc(1, sizeof *stop);
     if (!stop) abort();
     arena_init(&stop->arena);
+    arena_init(&stop->names);
+    str *names = arena_array(&stop->names, stoppers, sizeof *names);
+    stop->agents = (struct strs){names, find_stoppers(server->agents, names)};
     stop->job = (struct job){.run = stop_run, .done = stop_done};
     stop->server = server;
     stop->thread = feed->thread;

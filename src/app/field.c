@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Types of fields: each knows how to read a node, and how to print what it read.
+ * Types of fields: each knows how to read a node. How it is printed is in field_print.c.
  *
  * Invariants: 1. what is printed is read back as the same, secrets apart; 2. the value of a header
- * and the text of a secret are never printed, nor repeated in a refusal: nobody can tell which
- * headers are secret, so all are hidden.
+ * or of a program's variable and the text of a secret are never printed, nor repeated in a refusal:
+ * nobody can tell which of them are secret, so all are hidden.
  *
- * To add a type: its name in field.h, a row in types[], and its two functions.
+ * To add a type: its name in field.h, a row in types[] with its function, and the same in
+ * field_print.c.
  */
 #include "app/field.h"
 
@@ -20,14 +21,21 @@
 #include "base/limits.h"
 #include "tool/tools.h"
 
-static const struct {
-    const char *name;
-    unsigned bit;
-} events[] = {
+const struct field_event field_events[] = {
 #define EVENT_ROW(event, bit, name) {name, bit},
     CONFIG_EVENTS(EVENT_ROW)
 #undef EVENT_ROW
 };
+const size_t field_event_count = COUNT(field_events);
+
+const struct field_language field_languages[] = {
+    {"zh", offsetof(struct config_template, zh)},
+    {"en", offsetof(struct config_template, en)},
+};
+const size_t field_language_count = COUNT(field_languages);
+
+const char *const field_effects[] = {"read", "write"};
+const char *const field_truths[] = {"false", "true"};
 
 static enum err refuse(const struct field_value *v, const struct yaml_node *node, str text,
                        const char *why)
@@ -57,44 +65,28 @@ static enum err scalar(const struct field_value *v, str *ret_text)
     return OK;
 }
 
-static enum err take_name(const struct field_value *v, void *at)
+bool field_name_taken(str name)
 {
     /* What the graph handles itself, and what comes with us. */
     static const char *const taken[] = {
         "ask_user",      "submit_plan",     "show_card",      "calendar",     "calendar_write",
         "calendar_read", "calendar_delete", "calendar_share", "user_resolve",
     };
+    for (size_t i = 0; i < COUNT(taken); i++)
+        if (str_eq(str_c(taken[i]), name)) return true;
+    return false;
+}
+
+static enum err take_name(const struct field_value *v, void *at)
+{
     str text;
     enum err e = scalar(v, &text);
     if (e) return e;
     const char *refused = tool_name_valid(text) ? NULL : "is no name for a tool";
-    for (size_t i = 0; i < COUNT(taken); i++)
-        if (str_eq(str_c(taken[i]), text)) refused = "is the name of a built-in tool";
+    if (field_name_taken(text)) refused = "is the name of a built-in tool";
     if (refused) return refuse(v, v->node, text, refused);
     *(str *)at = text;
     return OK;
-}
-
-/* http or https, a host, an optional port, path and query. */
-static const char *address_check(str text)
-{
-    static const str schemes[] = {STR("http://"), STR("https://")};
-    size_t i = 0;
-    while (i < COUNT(schemes) && !str_starts(text, schemes[i])) i++;
-    if (i == COUNT(schemes)) return "does not begin with http:// or https://";
-    for (size_t k = 0; k < text.len; k++)
-        if (text.p[k] <= ' ' || text.p[k] > '~') return "has characters that must be escaped";
-    if (str_find_char(text, '#') >= 0) return "has a fragment";
-    str authority = str_drop(text, schemes[i].len);
-    size_t len = 0;
-    while (len < authority.len && !memchr("/?", authority.p[len], 2)) len++;
-    authority.len = len;
-    if (str_find_char(authority, '@') >= 0)
-        return "has a user name in it, which logs would show; use a header";
-    struct host_port address;
-    const char *refused = host_port_parse(authority, &address);
-    if (refused) return refused;
-    return address.has_port && address.port == 0 ? "has port 0" : NULL;
 }
 
 static enum err take_address(const struct field_value *v, void *at)
@@ -102,7 +94,7 @@ static enum err take_address(const struct field_value *v, void *at)
     str text;
     enum err e = scalar(v, &text);
     if (e) return e;
-    const char *refused = address_check(text);
+    const char *refused = option_address_check(text);
     /* A password may stand where we did not look for one: not repeated. */
     if (refused)
         return refuse(v, v->node, str_find_char(text, '@') < 0 ? text : STR("(hidden)"), refused);
@@ -120,14 +112,6 @@ static enum err take_prose(const struct field_value *v, void *at)
 }
 
 /* ---- templates ---- */
-
-static const struct {
-    const char *language;
-    size_t offset;
-} templates[] = {
-    {"zh", offsetof(struct config_template, zh)},
-    {"en", offsetof(struct config_template, en)},
-};
 
 /* Every { begins the name of a placeholder, and } ends it. */
 static const char *template_check(str text)
@@ -155,9 +139,9 @@ static enum err take_template(const struct field_value *v, void *at)
     for (const struct yaml_node *n = map ? v->node->child : v->node; n; n = map ? n->next : NULL) {
         const char *refused = n->type == YAML_SCALAR ? template_check(n->text) : "takes one value";
         bool known = !map;
-        for (size_t i = 0; i < COUNT(templates); i++) {
-            if (map && !str_eq(n->key, str_c(templates[i].language))) continue;
-            *(str *)((char *)&taken + templates[i].offset) = n->text;
+        for (size_t i = 0; i < field_language_count; i++) {
+            if (map && !str_eq(n->key, str_c(field_languages[i].name))) continue;
+            *(str *)((char *)&taken + field_languages[i].offset) = n->text;
             known = true;
         }
         if (!known) refused = "is no language";
@@ -234,13 +218,10 @@ static enum err take_one_of(const struct field_value *v, const char *const *name
     return refuse(v, v->node, text, otherwise);
 }
 
-static const char *const effects[] = {"read", "write"};
-static const char *const truths[] = {"false", "true"};
-
 static enum err take_effect(const struct field_value *v, void *at)
 {
     size_t i = 0;
-    enum err e = take_one_of(v, effects, COUNT(effects), "is no effect", &i);
+    enum err e = take_one_of(v, field_effects, COUNT(field_effects), "is no effect", &i);
     if (!e) *(bool *)at = i == 1;
     return e;
 }
@@ -248,7 +229,7 @@ static enum err take_effect(const struct field_value *v, void *at)
 static enum err take_yes_no(const struct field_value *v, void *at)
 {
     size_t i = 0;
-    enum err e = take_one_of(v, truths, COUNT(truths), "is neither", &i);
+    enum err e = take_one_of(v, field_truths, COUNT(field_truths), "is neither", &i);
     if (!e) *(bool *)at = i == 1;
     return e;
 }
@@ -391,157 +372,113 @@ static enum err take_events(const struct field_value *v, void *at)
     unsigned bits = 0;
     for (const struct yaml_node *n = v->node->child; n; n = n->next) {
         size_t i = 0;
-        while (i < COUNT(events) &&
-               (n->type != YAML_SCALAR || !str_eq(str_c(events[i].name), n->text)))
+        while (i < field_event_count &&
+               (n->type != YAML_SCALAR || !str_eq(str_c(field_events[i].name), n->text)))
             i++;
-        if (i == COUNT(events))
+        if (i == field_event_count)
             return refuse(v, n, n->type == YAML_SCALAR ? n->text : STR_EMPTY, "is no event");
-        if (bits & events[i].bit) return refuse(v, n, n->text, "is given twice");
-        bits |= events[i].bit;
+        if (bits & field_events[i].bit) return refuse(v, n, n->text, "is given twice");
+        bits |= field_events[i].bit;
     }
     *(unsigned *)at = bits;
     return OK;
 }
 
-/* ---- printing ---- */
+/* ---- servers of tools ---- */
 
-static void begin_line(struct field_printer *p)
+/* A list whose items are text; null would be read as a word. */
+static enum err texts(const struct field_value *v, struct strs *ret_texts)
 {
-    buf_append(p->out, str_c(p->lead));
-    p->lead = p->indent;
-}
-
-static void end_line(struct field_printer *p)
-{
-    buf_printf(p->out, "  # %s\n", p->place.text);
-}
-
-static void put_text(struct field_printer *p, const void *at)
-{
-    yaml_write(p->out, *(const str *)at);
-}
-
-/* JSON as YAML takes it: strings in our quotes, with our escapes. Recursion ends at the depth that
- * the YAML had. */
-static void put_json(struct buf *out, const struct json *json)
-{
-    bool object = json->type == JSON_OBJECT;
-    if (json->type == JSON_STRING) {
-        yaml_write_quoted(out, json->text);
-        return;
+    if (v->node->type != YAML_SEQUENCE) return refuse_form(v, "takes a list");
+    if (v->node->count > CONFIG_LIST_MAX) return refuse_form(v, "has more than 100 items");
+    str *items = arena_array(v->arena, v->node->count, sizeof *items);
+    size_t count = 0;
+    for (const struct yaml_node *n = v->node->child; n; n = n->next) {
+        if (n->type != YAML_SCALAR || (n->plain && n->null))
+            return refuse_form(v, "has an item that is no text");
+        if (n->text.len > CONFIG_TEXT_BYTES_MAX)
+            return refuse_form(v, "has an item that is too long");
+        items[count++] = n->text;
     }
-    if (!object && json->type != JSON_ARRAY) {
-        buf_append(out, json->raw);
-        return;
+    *ret_texts = (struct strs){items, count};
+    return OK;
+}
+
+static enum err take_command(const struct field_value *v, void *at)
+{
+    struct strs command;
+    enum err e = texts(v, &command);
+    if (e) return e;
+    if (command.count == 0 || command.items[0].len == 0)
+        return refuse_form(v, "has no program in it");
+    *(struct strs *)at = command;
+    return OK;
+}
+
+static enum err take_patterns(const struct field_value *v, void *at)
+{
+    struct strs patterns;
+    enum err e = texts(v, &patterns);
+    if (e) return e;
+    for (size_t i = 0; i < patterns.count; i++) {
+        const char *refused = option_pattern_check(patterns.items[i]);
+        if (refused) return refuse(v, v->node, patterns.items[i], refused);
     }
-    buf_char(out, object ? '{' : '[');
-    for (const struct json *n = json->child; n; n = n->next) {
-        if (object) {
-            yaml_write_quoted(out, n->key);
-            buf_append(out, STR(": "));
-        }
-        put_json(out, n);
-        if (n->next) buf_append(out, STR(", "));
+    *(struct strs *)at = patterns;
+    return OK;
+}
+
+static const char *variable_check(str name)
+{
+    if (name.len == 0) return "is no name of a variable";
+    if (name.len > CONFIG_ENV_NAME_BYTES_MAX) return "is longer than 128 bytes";
+    for (size_t i = 0; i < name.len; i++) {
+        char c = char_lower(name.p[i]);
+        bool digit = c >= '0' && c <= '9';
+        if ((c < 'a' || c > 'z') && c != '_' && (i == 0 || !digit))
+            return "is no name of a variable";
     }
-    buf_char(out, object ? '}' : ']');
+    return NULL;
 }
 
-static void put_schema(struct field_printer *p, const void *at)
+static enum err take_pairs(const struct field_value *v, void *at)
 {
-    put_json(p->out, *(const struct json *const *)at);
-}
-
-static void put_template(struct field_printer *p, const void *at)
-{
-    const struct config_template *template = at;
-    const char *before = "";
-    if (template->zh.len && str_eq(template->zh, template->en)) {
-        yaml_write_quoted(p->out, template->zh);
-        return;
+    if (v->node->type != YAML_MAP) return refuse_form(v, "takes a map");
+    if (v->node->count > CONFIG_LIST_MAX) return refuse_form(v, "has more than 100 items");
+    struct config_pair *pairs = arena_array(v->arena, v->node->count, sizeof *pairs);
+    size_t count = 0;
+    for (const struct yaml_node *n = v->node->child; n; n = n->next) {
+        const char *refused = variable_check(n->key);
+        if (!refused && n->type != YAML_SCALAR) refused = "takes one value";
+        if (!refused && n->text.len > CONFIG_PROSE_BYTES_MAX)
+            refused = "has a value that is too long";
+        if (refused) return refuse(v, n, n->key, refused);
+        str value = n->plain && n->null ? STR_EMPTY : n->text;
+        pairs[count++] = (struct config_pair){n->key, value};
     }
-    buf_char(p->out, '{');
-    for (size_t i = 0; i < COUNT(templates); i++) {
-        str text = *(const str *)((const char *)at + templates[i].offset);
-        if (!text.len) continue;
-        buf_printf(p->out, "%s%s: ", before, templates[i].language);
-        yaml_write_quoted(p->out, text);
-        before = ", ";
-    }
-    buf_char(p->out, '}');
-}
-
-static void put_effect(struct field_printer *p, const void *at)
-{
-    buf_append(p->out, str_c(effects[*(const bool *)at]));
-}
-
-static void put_yes_no(struct field_printer *p, const void *at)
-{
-    buf_append(p->out, str_c(truths[*(const bool *)at]));
-}
-
-static void put_risk(struct field_printer *p, const void *at)
-{
-    buf_append(p->out, str_c(tool_risk_name(*(const enum tool_risk *)at)));
-}
-
-static void put_seconds(struct field_printer *p, const void *at)
-{
-    buf_u64(p->out, *(const uint32_t *)at);
-}
-
-static void put_headers(struct field_printer *p, const void *at)
-{
-    const struct config_headers *headers = at;
-    if (headers->count == 0) buf_append(p->out, STR("{}"));
-    for (size_t i = 0; i < headers->count; i++) {
-        const struct config_header *header = &headers->items[i];
-        end_line(p);
-        begin_line(p);
-        buf_append(p->out, STR("  "));
-        if (!header->file.len) buf_append(p->out, STR("# "));
-        char key[CONFIG_HEADER_NAME_BYTES_MAX + 8];
-        snprintf(key, sizeof key, "%.*s%s", STR_ARG(header->name), header->file.len ? "_file" : "");
-        yaml_write(p->out, str_c(key));
-        buf_append(p->out, STR(": "));
-        if (header->file.len)
-            yaml_write(p->out, header->file);
-        else
-            buf_append(p->out, STR("(hidden)"));
-    }
-}
-
-static void put_events(struct field_printer *p, const void *at)
-{
-    const char *before = "[";
-    for (size_t i = 0; i < COUNT(events); i++) {
-        if (!(*(const unsigned *)at & events[i].bit)) continue;
-        buf_printf(p->out, "%s%s", before, events[i].name);
-        before = ", ";
-    }
-    buf_char(p->out, ']');
+    *(struct config_pairs *)at = (struct config_pairs){pairs, count};
+    return OK;
 }
 
 static const struct {
     const char *form; /* completes "write ..." */
     enum err (*take)(const struct field_value *v, void *at);
-    void (*put)(struct field_printer *p, const void *at);
 } types[] = {
-    [NAME] = {"up to 64 letters, digits, _ and -", take_name, put_text},
-    [ADDRESS] = {"a URL such as https://example.org/order", take_address, put_text},
-    [PROSE] = {"a text of up to 64 KiB", take_prose, put_text},
-    [TEMPLATE] = {"a text such as \"Ordered: {item}\", or {zh: ..., en: ...}", take_template,
-                  put_template},
-    [SCHEMA] = {"a JSON Schema, as YAML, such as {type: object}", take_schema, put_schema},
-    [EFFECT] = {"read or write", take_effect, put_effect},
-    [YES_NO] = {"true or false", take_yes_no, put_yes_no},
-    [RISK] = {"write, external or destructive", take_risk, put_risk},
-    [SECONDS] = {"a whole number of seconds", take_seconds, put_seconds},
-    [HEADERS] = {"a map such as {X-Tenant: a, Authorization_file: token.txt}", take_headers,
-                 put_headers},
-    [KEY_FILE] = {"a path", take_key_file, put_text},
-    [EVENTS] = {"interaction.opened, interaction.resolved, or both, in a list", take_events,
-                put_events},
+    [NAME] = {"up to 64 letters, digits, _ and -", take_name},
+    [ADDRESS] = {"a URL such as https://example.org/order", take_address},
+    [PROSE] = {"a text of up to 64 KiB", take_prose},
+    [TEMPLATE] = {"a text such as \"Ordered: {item}\", or {zh: ..., en: ...}", take_template},
+    [SCHEMA] = {"a JSON Schema, as YAML, such as {type: object}", take_schema},
+    [EFFECT] = {"read or write", take_effect},
+    [YES_NO] = {"true or false", take_yes_no},
+    [RISK] = {"write, external or destructive", take_risk},
+    [SECONDS] = {"a whole number of seconds", take_seconds},
+    [HEADERS] = {"a map such as {X-Tenant: a, Authorization_file: token.txt}", take_headers},
+    [KEY_FILE] = {"a path", take_key_file},
+    [EVENTS] = {"interaction.opened, interaction.resolved, or both, in a list", take_events},
+    [COMMAND] = {"a list such as [npx, -y, some-server]", take_command},
+    [PAIRS] = {"a map such as {TOKEN: abc}", take_pairs},
+    [PATTERNS] = {"a list of tools or patterns such as [read_file, \"list_*\"]", take_patterns},
 };
 
 const char *field_form(enum field_type type)
@@ -557,21 +494,4 @@ enum err field_take(const struct field_value *v, void *record)
 enum err field_missing(const struct field_value *v)
 {
     return refuse_form(v, "is missing");
-}
-
-void field_line(struct field_printer *p, const char *key)
-{
-    begin_line(p);
-    buf_printf(p->out, "%s:", key);
-    end_line(p);
-}
-
-void field_put(struct field_printer *p, const struct field *field, const void *record)
-{
-    const void *at = (const char *)record + field->offset;
-    bool lines = field->type == HEADERS && ((const struct config_headers *)at)->count;
-    begin_line(p);
-    buf_printf(p->out, "%s:%s", field->name, lines ? "" : " ");
-    types[field->type].put(p, at);
-    end_line(p);
 }

@@ -25,6 +25,9 @@ enum field_type {
     HEADERS,  /* struct config_headers */
     KEY_FILE, /* two str: the path, and the secret in the file */
     EVENTS,   /* unsigned: bits of enum config_event */
+    COMMAND,  /* struct strs: a program and its arguments */
+    PAIRS,    /* struct config_pairs: variables of a program */
+    PATTERNS, /* struct strs: names of tools, or patterns */
 };
 
 struct field {
@@ -36,6 +39,22 @@ struct field {
 };
 
 const char *field_form(enum field_type type); /* completes "write ..." */
+bool field_name_taken(str name);              /* a tool or pack that comes with us */
+
+/* Words of values, for reading and printing. */
+struct field_event {
+    const char *name;
+    unsigned bit;
+};
+extern const struct field_event field_events[];
+extern const size_t field_event_count;
+struct field_language {
+    const char *name;
+    size_t offset; /* of its text in struct config_template */
+};
+extern const struct field_language field_languages[];
+extern const size_t field_language_count;
+extern const char *const field_effects[], *const field_truths[]; /* by bool */
 
 /* One value on its way into its field. */
 struct field_value {
@@ -58,7 +77,7 @@ struct field_printer {
     const char *lead;   /* what the next line begins with */
     const char *indent; /* and the ones after it */
 };
-void field_line(struct field_printer *p, const char *key); /* a key without a value */
+void field_line(struct field_printer *p, str key); /* a key without a value */
 void field_put(struct field_printer *p, const struct field *field, const void *record);
 
 #endif

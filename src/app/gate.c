@@ -279,7 +279,7 @@ static enum err on_public_head(void *ctx, struct http_request *request, uint64_t
 
 static enum err parse_body(struct exchange *x, struct fault *reterr)
 {
-    if (!x->route->body || x->route->form) return OK;
+    if (!x->route->body || x->route->form || x->route->raw) return OK;
     if (x->route->body_optional && !x->request->body.len) return OK;
     struct json_error where;
     enum err e = json_parse(exchange_arena(x), x->request->body, &x->body, &where);

@@ -22,6 +22,7 @@
 #include "agent/begin.h"
 #include "agent/facts.h"
 #include "agent/interaction.h"
+#include "app/agents.h"
 #include "app/card_action.h"
 #include "app/cards.h"
 #include "app/handlers.h"
@@ -40,6 +41,7 @@ struct press {
     int64_t thread;                 /* where the card was found */
     struct message message;         /* that has the card */
     str call_id;                    /* of the call that made it; empty: none did */
+    str agent;                      /* of the run that made it */
     struct card_action action;
     enum refusal refusal; /* what is wrong with it; REFUSAL_NONE: nothing */
     struct fault why;
@@ -248,12 +250,17 @@ static void on_card(void *arg)
     struct exchange *x = press->tc.change.x;
     struct arena *arena = exchange_arena(x);
     bool found = !card_action_find(arena, press->message.ui, press->action_id, &press->action);
-    press->refusal = found ? judge(press, &x->server->agent) : REFUSAL_ACTION_UNKNOWN;
+    struct agents *agents = x->server->agents;
+    const struct agent *own = agents_for(agents, press->agent);
+    press->refusal = found ? judge(press, own) : REFUSAL_ACTION_UNKNOWN;
     if (press->refusal)
         fault_field(&press->why, refusal_err(press->refusal), "actionId", "%s",
                     refusal_says(press->refusal));
     start_run_init(&press->start, x);
-    if (press->start.busy == BUSY_INTERRUPT) press->start.busy = BUSY_ENQUEUE;
+    /* words go to whoever is there; a call only to the agent that offered it */
+    const struct agent_briefs briefs = agents_briefs(agents, arena);
+    press->start.agent = *agent_briefs_pick(&briefs, press->agent);
+    if (press->start.agent.busy == BUSY_INTERRUPT) press->start.agent.busy = BUSY_ENQUEUE;
     press->start.press_tool = press->action.tool;
     press->start.press_args = press->action.args;
     press->start.input = input_of(press, arena);
@@ -263,15 +270,16 @@ static void on_card(void *arg)
     change_start(&press->tc.change, x);
 }
 
-/* The zone that the person had when the card was made. */
-static enum err read_zone(struct press *press, struct db *db, struct arena *arena)
+/* The agent that made the card, and the zone that the person had then. */
+static enum err read_maker(struct press *press, struct db *db, struct arena *arena)
 {
     struct run run;
     struct json *json = NULL;
     str input = STR_EMPTY;
     enum err e = run_find(db, arena, press->thread, press->message.run_id, &run);
-    if (!e && run.input_bytes) e = run_input(db, arena, run.id, &input);
     if (e == ERR_NOT_FOUND) return OK;
+    if (!e) press->agent = run.agent;
+    if (!e && run.input_bytes) e = run_input(db, arena, run.id, &input);
     if (!e && input.len && !json_parse(arena, input, &json, NULL))
         press->start.timezone = timezone_of(json_get(json, STR("forwardedProps")));
     return e;
@@ -289,10 +297,11 @@ static enum err read_run(struct job *job, struct db *db)
     if (!e) e = message_find(db, arena, thread.id, press->message_id, message);
     if (e) return e;
     press->thread = thread.id;
+    press->agent = thread.agent;
     bool tool = str_eq(message->role, STR("tool"));
     if (tool && !json_parse(arena, message->metadata, &metadata, NULL))
         press->call_id = json_text(json_get(metadata, STR("tool_call_id")));
-    return read_zone(press, db, arena);
+    return read_maker(press, db, arena);
 }
 
 static void read_done(struct job *job, enum err e)

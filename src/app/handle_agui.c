@@ -3,6 +3,7 @@
  * The addresses of AG-UI: a run as one request and one stream, and what the agent can do. The name of
  * the agent is in the path.
  */
+#include "app/agents.h"
 #include "app/handlers.h"
 #include "app/post_run.h"
 #include "app/query.h"
@@ -10,12 +11,12 @@
 #include "base/limits.h"
 #include "wire/agui.h"
 
-/* False, and answered, if there is no agent of this name. */
-static bool known_agent(struct exchange *x)
+/* NULL, and answered, if there is no agent of this name. */
+static const struct agent *known_agent(struct exchange *x)
 {
-    if (str_eq(x->params[0], x->server->agent.name)) return true;
-    exchange_error(x, ERR_NOT_FOUND, NULL);
-    return false;
+    const struct agent *agent = agents_find(x->server->agents, x->params[0]);
+    if (!agent) exchange_error(x, ERR_NOT_FOUND, NULL);
+    return agent;
 }
 
 /* ---- POST /ag-ui/{agent} ---- */
@@ -24,21 +25,22 @@ void handle_agui_post(struct exchange *x)
 {
     static const char *const types[] = {"text/event-stream", "text/*", "*/*", NULL};
     struct fault why = {0};
-    if (!known_agent(x)) return;
+    const struct agent *agent = known_agent(x);
+    if (!agent) return;
     if (http_head_get(x->request->head, STR("Accept")).len && !query_accepts(x, types)) {
         fault(&why, ERR_NOT_ACCEPTABLE, "this is text/event-stream; POST /runs answers in JSON");
         exchange_error(x, ERR_NOT_ACCEPTABLE, &why);
         return;
     }
-    post_run(x, true);
+    post_run(x, agent->name, true);
 }
 
 /* ---- GET /ag-ui/{agent}/capabilities ---- */
 
 void handle_agui_capabilities(struct exchange *x)
 {
-    if (!known_agent(x)) return;
-    const struct agent *agent = &x->server->agent;
+    const struct agent *agent = known_agent(x);
+    if (!agent) return;
     struct agui_tool *tools = arena_array(exchange_arena(x), agent->tool_count + 1, sizeof *tools);
     for (size_t i = 0; i < agent->tool_count; i++)
         tools[i] = (struct agui_tool){.name = agent->tools[i]->name,

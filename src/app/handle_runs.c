@@ -3,6 +3,7 @@
  * Runs: look, cancel, and the queue of a busy thread. How they start is in post_run.c.
  */
 #include "agent/begin.h"
+#include "agent/facts.h"
 #include "app/handlers.h"
 #include "app/server.h"
 #include "app/settle.h"
@@ -222,16 +223,9 @@ static void put_queue(struct json_writer *w, struct arena *arena, const struct r
 
 static void put_usage(struct json_writer *w, const struct run *run)
 {
+    struct usage usage = {run->input_tokens, run->output_tokens, run->cost, run->currency};
     json_key(w, STR("usage"));
-    json_object(w);
-    json_key(w, STR("inputTokens"));
-    json_number_u64(w, run->input_tokens);
-    json_key(w, STR("outputTokens"));
-    json_number_u64(w, run->output_tokens);
-    json_key(w, STR("cost"));
-    json_number_u64(w, 0);
-    json_member(w, STR("currency"), STR("USD"));
-    json_object_end(w);
+    usage_write(w, &usage);
 }
 
 /* On a reading thread, which may take the time to write out what waits. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/facts.h"
 #include "agent/files.h"
 #include "agent/run.h"
 #include "agent/texts.h"
@@ -30,7 +31,22 @@ static void put_time(struct json_writer *w, str name, msec time)
     json_member(w, name, str_c(text));
 }
 
-static void put_thread(struct json_writer *w, const struct thread *thread)
+/* What its runs used, each currency by itself. */
+static void put_spent(struct json_writer *w, const struct spent_list *spent)
+{
+    json_key(w, STR("usage"));
+    json_array(w);
+    for (size_t i = 0; i < spent->count; i++) {
+        const struct spent *row = &spent->rows[i];
+        struct usage usage = {row->input_tokens, row->output_tokens, row->cost, row->currency};
+        usage_write(w, &usage);
+    }
+    json_array_end(w);
+}
+
+/* `spent` NULL: a row of a list, which does not say. */
+static void put_thread(struct json_writer *w, const struct thread *thread,
+                       const struct spent_list *spent)
 {
     json_object(w);
     json_member(w, STR("threadId"), thread->thread_id);
@@ -40,16 +56,18 @@ static void put_thread(struct json_writer *w, const struct thread *thread)
     json_number_i64(w, thread->last_seq);
     put_time(w, STR("createdAt"), thread->created);
     put_time(w, STR("updatedAt"), thread->updated);
+    if (spent) put_spent(w, spent);
     json_object_end(w);
 }
 
-static str thread_json(struct arena *arena, const struct thread *thread)
+static str thread_json(struct arena *arena, const struct thread *thread,
+                       const struct spent_list *spent)
 {
     struct buf out;
     struct json_writer w;
     buf_init(&out, 64 * 1024);
     json_write_begin(&w, &out);
-    put_thread(&w, thread);
+    put_thread(&w, thread, spent);
     str copy = arena_str(arena, buf_str(&out));
     buf_done(&out);
     return copy;
@@ -88,7 +106,7 @@ static void list_done(struct job *job, enum err e)
     json_object(&w);
     json_key(&w, STR("threads"));
     json_array(&w);
-    for (size_t i = 0; i < list->list.count; i++) put_thread(&w, &list->list.threads[i]);
+    for (size_t i = 0; i < list->list.count; i++) put_thread(&w, &list->list.threads[i], NULL);
     json_array_end(&w);
     if (list->list.more) {
         const struct thread *last = &list->list.threads[list->list.count - 1];
@@ -143,13 +161,15 @@ struct get_thread {
     struct job job;
     struct exchange *x;
     struct thread thread;
+    struct spent_list spent;
 };
 
 static enum err get_run(struct job *job, struct db *db)
 {
     struct get_thread *get = (struct get_thread *)(void *)job;
-    return thread_find(db, exchange_arena(get->x), get->x->who.user, get->x->params[0],
-                       &get->thread);
+    struct arena *arena = exchange_arena(get->x);
+    enum err e = thread_find(db, arena, get->x->who.user, get->x->params[0], &get->thread);
+    return e ? e : runs_spent(db, arena, get->thread.id, USAGE_CURRENCY, &get->spent);
 }
 
 static void get_done(struct job *job, enum err e)
@@ -158,7 +178,7 @@ static void get_done(struct job *job, enum err e)
     if (e)
         exchange_error(get->x, e, NULL);
     else
-        exchange_json(get->x, 200, thread_json(exchange_arena(get->x), &get->thread));
+        exchange_json(get->x, 200, thread_json(exchange_arena(get->x), &get->thread, &get->spent));
 }
 
 void handle_thread_get(struct exchange *x)
@@ -180,14 +200,16 @@ static enum err rename_apply(struct change *change, struct db *db)
 {
     struct rename_thread *rename = (struct rename_thread *)(void *)change;
     struct thread thread;
+    struct spent_list spent;
     enum err e =
         thread_find(db, change_arena(change), change->x->who.user, change->x->params[0], &thread);
+    if (!e) e = runs_spent(db, change_arena(change), thread.id, USAGE_CURRENCY, &spent);
     if (!e) e = thread_rename(db, thread.id, rename->title, change->now);
     if (e) return e;
     thread.title = rename->title;
     thread.updated = change->now;
     change->status = 200;
-    change->body = thread_json(change_arena(change), &thread);
+    change->body = thread_json(change_arena(change), &thread, &spent);
     return OK;
 }
 
@@ -389,14 +411,17 @@ static enum err export_run(struct job *job, struct db *db)
     enum err e = thread_find(db, exchange_arena(x), x->who.user, x->params[0], &export->thread);
     if (e) return e;
     struct json_writer w;
+    struct spent_list spent;
     if (!export->json) {
         buf_printf(&export->out, "# %.*s\n\n", STR_ARG(export->thread.title));
         return export_messages(export, db, NULL);
     }
+    e = runs_spent(db, exchange_arena(x), export->thread.id, USAGE_CURRENCY, &spent);
+    if (e) return e;
     json_write_begin(&w, &export->out);
     json_object(&w);
     json_key(&w, STR("thread"));
-    put_thread(&w, &export->thread);
+    put_thread(&w, &export->thread, &spent);
     json_key(&w, STR("messages"));
     json_array(&w);
     e = export_messages(export, db, &w);

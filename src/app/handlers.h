@@ -74,6 +74,9 @@ void handle_events(struct exchange *x);
 /* ws_session.c */
 void handle_socket(struct exchange *x);
 
+/* mcp_server.c */
+void handle_mcp(struct exchange *x);
+
 /* handle_calendar.c */
 void handle_calendar(struct exchange *x);
 

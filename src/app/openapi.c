@@ -56,6 +56,11 @@ static const struct schema {
      "\"created\":{\"type\":\"boolean\"},\"seq\":{\"type\":\"integer\"},"
      "\"eventsUrl\":{\"type\":\"string\"},\"queued\":{\"type\":\"boolean\"},"
      "\"answered\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}"},
+    {"McpMessage", "application/json",
+     "{\"type\":\"object\",\"required\":[\"jsonrpc\"],\"properties\":{"
+     "\"jsonrpc\":{\"const\":\"2.0\"},\"id\":{\"type\":[\"string\",\"number\",\"null\"]},"
+     "\"method\":{\"type\":\"string\"},\"params\":{\"type\":\"object\"},"
+     "\"result\":{\"type\":\"object\"},\"error\":{\"type\":\"object\"}}}"},
     {"Press", "application/json",
      "{\"type\":\"object\",\"required\":[\"threadId\",\"messageId\",\"actionId\"],"
      "\"additionalProperties\":false,\"properties\":{"
@@ -73,7 +78,7 @@ static const struct schema {
      "\"runId\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},"
      "\"phase\":{\"type\":\"string\"},\"step\":{\"type\":\"string\"},"
      "\"interactions\":{\"type\":\"array\"},\"queue\":{\"type\":\"array\"},"
-     "\"usage\":{\"type\":\"object\"}}}"},
+     "\"usage\":{\"$ref\":\"#/components/schemas/Usage\"}}}"},
     {"CancelRequest", "application/json",
      "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
      "\"runId\":{\"type\":\"string\"},\"queue\":{\"type\":\"boolean\"}}}"},
@@ -83,7 +88,13 @@ static const struct schema {
      "\"updatedAt\"],\"properties\":{\"threadId\":{\"type\":\"string\"},"
      "\"title\":{\"type\":\"string\"},\"agent\":{\"type\":\"string\"},"
      "\"seq\":{\"type\":\"integer\"},\"createdAt\":{\"type\":\"string\",\"format\":\"date-time\"},"
-     "\"updatedAt\":{\"type\":\"string\",\"format\":\"date-time\"}}}"},
+     "\"updatedAt\":{\"type\":\"string\",\"format\":\"date-time\"},"
+     "\"usage\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/Usage\"}}}}"},
+    {"Usage", "application/json",
+     "{\"type\":\"object\",\"required\":[\"inputTokens\",\"outputTokens\",\"cost\",\"currency\"],"
+     "\"properties\":{\"inputTokens\":{\"type\":\"integer\"},"
+     "\"outputTokens\":{\"type\":\"integer\"},\"cost\":{\"type\":\"number\"},"
+     "\"currency\":{\"type\":\"string\"}}}"},
     {"Threads", "application/json",
      "{\"type\":\"object\",\"required\":[\"threads\"],\"properties\":{\"threads\":{\"type\":"
      "\"array\","
@@ -165,9 +176,9 @@ static const struct schema {
     {"Agents", "application/json",
      "{\"type\":\"object\",\"required\":[\"agents\"],\"properties\":{\"agents\":{\"type\":"
      "\"array\","
-     "\"items\":{\"type\":\"object\",\"required\":[\"name\",\"model\",\"starters\",\"plan\","
-     "\"limits\",\"capabilities\"],\"properties\":{\"name\":{\"type\":\"string\"},"
-     "\"model\":{\"type\":\"string\"},"
+     "\"items\":{\"type\":\"object\",\"required\":[\"name\",\"model\",\"provider\",\"starters\","
+     "\"plan\",\"limits\",\"capabilities\"],\"properties\":{\"name\":{\"type\":\"string\"},"
+     "\"model\":{\"type\":\"string\"},\"provider\":{\"type\":\"string\"},"
      "\"starters\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
      "\"locale\":{\"enum\":[\"zh-CN\",\"en\"]},\"plan\":{\"enum\":[\"auto\",\"always\",\"never\"]},"
      "\"limits\":{\"type\":\"object\",\"required\":[\"upload\",\"body\",\"maxToolRounds\"],"

@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The option table, the types of values, and how a value gets into its field.
+ * The option table, and what is made from its rows: names, places, and the maps whose entries some
+ * of them describe.
  *
- * Invariants: 1. text that passed option_set is valid UTF-8 without NUL, and one printable line
- * unless its type takes prose; so every value survives config_print and yaml_parse unchanged; 2. a
- * refusal never repeats a secret.
+ *     row                      as an option                 in an entry of a map
+ *     model.price.input        model: {price: {input}}      models: {main: {price: {input}}}
+ *     agents.assistant.plan    agents: {assistant: {plan}}  agents: {support: {plan}}
  *
- * To add an option: a field in struct config and a row in options[]; then run scripts/gen-docs. To
- * add a type: its name in option.h, a row in types[], and a parser.
+ * Rows of one map stand together, and rows of one section, too. A row says what struct its field is
+ * in; whose struct that is comes from the target (option.h). The types of values are in
+ * option_value.c.
+ *
+ * To add an option: a field in config.h and a row in options[]; then run scripts/gen-docs.
  */
 #include "app/option.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/say.h"
 #include "base/limits.h"
-#include "store/blob.h"
-#include "store/keys.h"
 
-#define FIELD(member) offsetof(struct config, member)
+#define FIELD(member) OF_CONFIG, offsetof(struct config, member)
+#define AGENT(member) OF_AGENT, offsetof(struct config_agent, member)
+#define LLM(member)   OF_MODEL, offsetof(struct config_model, member)
 #define KIB           1024ULL
 #define GIB           (1024ULL * 1024 * 1024)
+
+enum { HOUR_S = 60 * 60, TOKENS_MAX = 1000 * 1000 * 1000, MONEY_MAX = 1000 * 1000 };
 
 /* clang-format off */
 const struct option options[] = {
@@ -66,50 +71,94 @@ const struct option options[] = {
     {"script_log", PATH, FIELD(script_log), "",
      .help = {"file to which the scripted model adds every request it gets, one JSON line each",
               "脚本模型把收到的每个请求追加到此文件，每个一行 JSON"}},
-    {"agents.assistant.prompt", TEXT, FIELD(agent.prompt), "",
+    {"agents.assistant.model", ENTRY, AGENT(model), "",
+     .help = {"its model, an entry of models; default: the options below model, or the only entry",
+              "使用的模型，即 models 中的一项；默认为 model 下的选项，或唯一的一项"}},
+    {"agents.assistant.prompt", TEXT, AGENT(prompt), "",
      .help = {"your own instructions, put before the built-in ones",
               "你自己的提示词，放在内置提示词之前"}},
-    {"agents.assistant.tools", TOOLS, FIELD(agent.tools), "*",
-     .help = {"tools that it may use, by name, by pack such as calendar, or by pattern",
-              "允许使用的工具：工具名、工具包名（如 calendar）或通配名"}},
-    {"agents.assistant.plan", PLAN, FIELD(agent.plan), "auto",
+    {"agents.assistant.tools", TOOLS, AGENT(tools), "*",
+     .help = {"tools that it may use, by name, by pack such as calendar, by MCP server, or by "
+              "pattern",
+              "允许使用的工具：工具名、工具包名（如 calendar）、MCP 服务器名或通配名"}},
+    {"agents.assistant.plan", PLAN, AGENT(plan), "auto",
      .help = {"whether a plan comes before the work: when it helps, always, never",
               "先列计划再执行：按需、总是、从不"}},
-    {"agents.assistant.ask_user", BOOL, FIELD(agent.ask_user), "true",
+    {"agents.assistant.ask_user", BOOL, AGENT(ask_user), "true",
      .help = {"whether it may ask the person back", "是否可以向用户提问"}},
-    {"agents.assistant.max_rounds", U32, FIELD(agent.max_rounds), "30",
+    {"agents.assistant.max_rounds", U32, AGENT(max_rounds), "30",
      .min = 1, .max = AGENT_ROUNDS_SET_MAX,
      .help = {"model turns with tool calls in one run; then it reports and ends",
               "一次运行中带工具调用的模型轮数上限；用完即汇报并结束"}},
-    {"agents.assistant.busy", BUSY, FIELD(agent.busy), "enqueue",
+    {"agents.assistant.busy", BUSY, AGENT(busy), "enqueue",
      .help = {"a message while a run is under way: wait, be refused, or stop that run",
               "运行期间收到新消息时：排队、拒绝，或中断当前运行"}},
-    {"agents.assistant.on_disconnect", DISCONNECT, FIELD(agent.on_disconnect), "continue",
+    {"agents.assistant.on_disconnect", DISCONNECT, AGENT(on_disconnect), "continue",
      .help = {"when the last one who reads along with a run has gone: go on, wait before the next "
               "model call until somebody says so, or stop it",
               "最后一个查看运行的人离开时：继续、在下次调用模型前暂停等待确认，或停止"}},
-    {"agents.assistant.locale", LOCALE, FIELD(agent.locale), "",
+    {"agents.assistant.locale", LOCALE, AGENT(locale), "",
      .help = {"language of its answers; default: that of the person's message",
               "回答使用的语言；默认与用户的消息相同"}},
-    {"agents.assistant.starters", TEXTS, FIELD(agent.starters), "",
+    {"agents.assistant.starters", TEXTS, AGENT(starters), "",
      .help = {"sentences that an empty conversation offers", "新对话中供选择的开场白"}},
-    {"agents.assistant.policy", POLICY, FIELD(agent.policy), "",
+    {"agents.assistant.policy", POLICY, AGENT(policy), "",
      .help = {"which tools run at once, after an approval, or not at all; default: reads run, "
               "writes need an approval",
               "工具直接运行、需要批准或禁止；默认：只读直接运行，写操作需要批准"}},
-    {"agents.assistant.approvers", APPROVERS, FIELD(agent.policy), "",
+    {"agents.assistant.approvers", APPROVERS, AGENT(policy), "",
      .help = {"which role approves calls of a tool, instead of the person whose run it is",
               "由哪种角色批准某工具的调用，而不是由发起运行的用户"}},
-    {"agents.assistant.budget.tokens", U64, FIELD(agent.tokens_max), "0",
+    {"agents.assistant.budget.tokens", U64, AGENT(tokens_max), "0",
      .min = 0, .max = 1000ULL * 1000 * 1000 * 1000,
      .help = {"tokens of one run, in and out; 0 = no limit", "一次运行的 token 总数；0 表示不限"}},
-    {"agents.assistant.budget.minutes", U32, FIELD(agent.minutes_max), "0",
+    {"agents.assistant.budget.cost", COST, AGENT(cost_max), "0", .min = 0, .max = MONEY_MAX,
+     .help = {"what one run may cost, in the currency of its model's prices; 0 = no limit",
+              "一次运行的费用上限，货币与模型价格相同；0 表示不限"}},
+    {"agents.assistant.budget.minutes", U32, AGENT(minutes_max), "0",
      .min = 0, .max = 365 * 24 * 60,
      .help = {"minutes of one run, waiting for people not counted; 0 = no limit",
               "一次运行的分钟数，不含等待用户的时间；0 表示不限"}},
-    {"model.provider", PROVIDER, FIELD(model_provider), "demo",
-     .help = {"where answers come from: the built-in demo model, or a script",
-              "回答的来源：内置演示模型，或脚本"}},
+    {"model.provider", PROVIDER, LLM(provider), "demo",
+     .help = {"where answers come from: the built-in demo model, a script, or a service that speaks "
+              "the protocol of OpenAI or of Anthropic",
+              "回答的来源：内置演示模型、脚本，或使用 OpenAI 或 Anthropic 协议的服务"}},
+    {"model.base_url", ENDPOINT, LLM(base_url), "",
+     .help = {"address of the service, of openai with /v1 and of anthropic without it; default: "
+              "https://api.openai.com/v1 or https://api.anthropic.com",
+              "服务地址，openai 带 /v1，anthropic 不带；默认为 https://api.openai.com/v1 或 "
+              "https://api.anthropic.com"}},
+    {"model.name", MODEL, LLM(model), "",
+     .help = {"what the service calls the model; needed for openai and anthropic",
+              "服务中的模型名称；openai 和 anthropic 必填"}},
+    {"model.api_key", SECRET, LLM(api_key), "",
+     .help = {"key of the service", "服务的密钥"}},
+    {"model.api_key_file", PATH, LLM(api_key_file), "",
+     .help = {"file that holds the key of the service; instead of api_key",
+              "存放服务密钥的文件；用来代替 api_key"}},
+    {"model.window", U32, LLM(window), "0", .min = 0, .max = TOKENS_MAX,
+     .help = {"tokens of a request and its answer together; 0 = not known",
+              "一次请求及其回答的 token 总数上限；0 表示未知"}},
+    {"model.max_output", U32, LLM(max_output), "0", .min = 0, .max = TOKENS_MAX,
+     .help = {"tokens of one answer to ask for at most; 0 = the service decides",
+              "一次回答最多请求的 token 数；0 表示由服务决定"}},
+    {"model.images", BOOL, LLM(images), "true",
+     .help = {"whether it can be shown pictures", "是否可以接收图片"}},
+    {"model.retry_ms", U32, LLM(retry_ms), "500", .min = 0, .max = 60 * 1000,
+     .help = {"milliseconds before a failed call is tried again; doubles each time",
+              "调用失败后重试前等待的毫秒数；每次加倍"}},
+    {"model.connect_s", U32, LLM(connect_s), "10", .min = 1, .max = HOUR_S,
+     .help = {"seconds to wait for a connection", "等待连接的秒数"}},
+    {"model.first_byte_s", U32, LLM(first_byte_s), "60", .min = 1, .max = HOUR_S,
+     .help = {"seconds to wait for the beginning of an answer", "等待回答开始的秒数"}},
+    {"model.idle_s", U32, LLM(idle_s), "60", .min = 1, .max = HOUR_S,
+     .help = {"seconds to wait for more of it", "等待后续内容的秒数"}},
+    {"model.price.input", PRICE, LLM(price.input), "", .min = 0, .max = MONEY_MAX,
+     .help = {"price of a million tokens that it reads", "每百万输入 token 的价格"}},
+    {"model.price.output", PRICE, LLM(price.output), "", .min = 0, .max = MONEY_MAX,
+     .help = {"price of a million tokens that it writes", "每百万输出 token 的价格"}},
+    {"model.price.currency", CURRENCY, LLM(price.currency), "USD",
+     .help = {"currency of its prices", "价格的货币"}},
     {"auth.cors", ORIGINS, FIELD(auth_cors), "",
      .help = {"origins of other sites whose pages may call the API",
               "允许跨域调用接口的网站来源"}},
@@ -132,74 +181,65 @@ const size_t option_count = COUNT(options);
 const char *const plan_names[] = {
     [PLAN_AUTO] = "auto", [PLAN_ALWAYS] = "always", [PLAN_NEVER] = "never", NULL};
 const char *const locale_names[] = {"zh-CN", "en", NULL};
+const char *const provider_names[] = {[PROVIDER_DEMO] = "demo",
+                                      [PROVIDER_SCRIPTED] = "scripted",
+                                      [PROVIDER_OPENAI] = "openai",
+                                      [PROVIDER_ANTHROPIC] = "anthropic",
+                                      NULL};
 
-/* One value on its way into its field. */
-struct setting {
-    const struct config *config;
-    struct arena *arena;
-    const struct option *option;
-    struct config_value value;
-    struct fault *reterr;
+const struct option_map option_maps[OF_COUNT] = {
+    [OF_MODEL] =
+        {
+            .name = "models",
+            .rows = "model.",
+            .needed = "model.provider",
+            .help = {"Models that agents may name. An agent that names none has the options below "
+                     "`model` if one of them is given, else the only entry "
+                     "here; with several it must name one, and with none it has the demo model.",
+                     "供智能体选用的模型。未指定模型的智能体使用 `model` 下的选"
+                     "项（给出任意一项时），否则使用这里唯一的一项；有多项时必须指定，一项都没有时"
+                     "使用演示模型。"},
+            .example = "models:\n"
+                       "  main:\n"
+                       "    provider: openai\n"
+                       "    base_url: http://127.0.0.1:11434/v1\n"
+                       "    name: qwen3\n"
+                       "    window: 32768\n"
+                       "    price: {input: 0.5, output: 1.5, currency: USD}\n"
+                       "  careful:\n"
+                       "    provider: anthropic\n"
+                       "    name: claude-sonnet-4-5\n"
+                       "    api_key_file: key.txt\n",
+        },
+    [OF_AGENT] =
+        {
+            .name = "agents",
+            .rows = "agents.assistant.",
+            .own = "assistant",
+            .help = {"Agents. `assistant` is there unless the file names only others; it alone has "
+                     "variables and flags. A request that names no agent means `assistant`, or "
+                     "else the first in the file.",
+                     "智能体。除非文件只写了其他名称，否则总有 `assistant`；只有它可以用环境变量和"
+                     "参数设置。请求未指定智能体时使用 `assistant`，没有它时使用文件中的第一个。"},
+            .example = "agents:\n"
+                       "  assistant: {model: main}\n"
+                       "  support:\n"
+                       "    model: careful\n"
+                       "    prompt: You help customers of Example Ltd.\n"
+                       "    tools: [calendar]\n"
+                       "    policy: {calendar_delete: deny}\n"
+                       "    budget: {cost: 1.0}\n",
+        },
 };
-
-typedef enum err parse_fn(const struct setting *s, void *field);
-static parse_fn parse_text, parse_texts, parse_secret, parse_listen, parse_url, parse_log,
-    parse_provider, parse_busy, parse_disconnect, parse_plan, parse_locale, parse_bool, parse_bytes,
-    parse_u32, parse_u64, parse_tools, parse_policy, parse_approvers, parse_cidrs, parse_origins,
-    parse_hosts, parse_storage;
-
-static const struct {
-    struct option_form form;
-    parse_fn *parse;
-} types[TYPE_COUNT] = {
-    [PATH] = {{"PATH", "a path", SHAPE_ONE, false}, parse_text},
-    [SECRET] = {{"KEY", "up to 256 letters, digits and signs without spaces", SHAPE_ONE, false},
-                parse_secret},
-    [LISTEN] = {{"HOST:PORT", "HOST:PORT such as 127.0.0.1:8080 or [::1]:8080", SHAPE_ONE, false},
-                parse_listen},
-    [URL] = {{"URL", "a URL such as https://example.com/fermata", SHAPE_ONE, false}, parse_url},
-    [LOG] = {{"LEVEL[,FORM]", "debug, info, warn or error, with ,json or ,text if you like",
-              SHAPE_ONE, false},
-             parse_log},
-    [BUSY] = {{"POLICY", "enqueue, reject or interrupt", SHAPE_ONE, false}, parse_busy},
-    [DISCONNECT] = {{"WHAT", "continue, pause or cancel", SHAPE_ONE, false}, parse_disconnect},
-    [PROVIDER] = {{"PROVIDER", "demo or scripted", SHAPE_ONE, false}, parse_provider},
-    [PLAN] = {{"WHEN", "auto, always or never", SHAPE_ONE, false}, parse_plan},
-    [LOCALE] = {{"LOCALE", "zh-CN or en", SHAPE_ONE, false}, parse_locale},
-    [BOOL] = {{"BOOL", "true or false", SHAPE_ONE, false}, parse_bool},
-    [BYTES] = {{"SIZE", "a size such as 512, 64KiB or 16MiB", SHAPE_ONE, false}, parse_bytes},
-    [U32] = {{"NUMBER", "a whole number", SHAPE_ONE, false}, parse_u32},
-    [U64] = {{"COUNT", "a whole number", SHAPE_ONE, false}, parse_u64},
-    [TEXT] = {{"TEXT", "any text, on several lines if you like", SHAPE_ONE, true}, parse_text},
-    [TEXTS] = {{"TEXTS", "texts", SHAPE_LIST, true}, parse_texts},
-    [TOOLS] = {{"TOOLS", "names of tools or packs such as calendar, or patterns such as calendar_*",
-                SHAPE_LIST, false},
-               parse_tools},
-    [POLICY] = {{"TOOL=VERDICT",
-                 "tools or patterns such as calendar_*, each with allow, confirm or deny",
-                 SHAPE_MAP, false},
-                parse_policy},
-    [APPROVERS] = {{"TOOL=ROLE",
-                    "tools or patterns such as calendar_*, each with user, approver or operator",
-                    SHAPE_MAP, false},
-                   parse_approvers},
-    [CIDRS] = {{"ADDRESSES", "addresses or ranges such as 10.1.2.3 or 10.0.0.0/8", SHAPE_LIST,
-                false},
-               parse_cidrs},
-    [ORIGINS] = {{"ORIGINS", "origins such as https://app.example.com", SHAPE_LIST, false},
-                 parse_origins},
-    [HOSTS] = {{"HOSTS", "lower-case host names such as app.example.com or app.example.com:8443",
-                SHAPE_LIST, false},
-               parse_hosts},
-    [STORAGE] = {{"FOLDER", "a folder, or file: and a folder", SHAPE_ONE, false}, parse_storage},
-};
-
-const struct option_form *option_form(enum option_type type)
-{
-    return &types[type].form;
-}
 
 /* Names made from the row. */
+
+const struct option *option_at(str name)
+{
+    for (size_t i = 0; i < option_count; i++)
+        if (!options[i].not_in_file && str_eq(str_c(options[i].name), name)) return &options[i];
+    return NULL;
+}
 
 struct option_name option_flag(const struct option *option)
 {
@@ -253,349 +293,10 @@ struct option_place option_place(const struct config *config, const struct optio
     return p;
 }
 
-/* Types. A parser sees items that are checked and not empty: one, or of a list any number, or of a
- * map any number of pairs with different names. */
-
-static enum err refuse(const struct setting *s, str item, const char *why, ...) PRINTF(3, 4);
-
-static enum err refuse(const struct setting *s, str item, const char *why, ...)
+struct option_path option_path(const struct option_target *target, str name)
 {
-    char reason[128];
-    va_list args;
-    va_start(args, why);
-    vsnprintf(reason, sizeof reason, why, args);
-    va_end(args);
-    bool hidden = s->option->type == SECRET;
-    return fault_field(s->reterr, ERR_CONFIG, s->option->name, "%s: %s: \"%s\" %s; write %s",
-                       option_place(s->config, s->option, &s->value).text, s->option->name,
-                       hidden ? "(hidden)" : say(item).text, reason,
-                       types[s->option->type].form.write);
-}
-
-static str only(const struct setting *s)
-{
-    return s->value.items.items[0];
-}
-
-static enum err parse_text(const struct setting *s, void *field)
-{
-    *(str *)field = only(s);
-    return OK;
-}
-
-static enum err parse_storage(const struct setting *s, void *field)
-{
-    const char *refused = blob_url_check(only(s));
-    if (refused) return refuse(s, only(s), "%s", refused);
-    *(str *)field = only(s);
-    return OK;
-}
-
-static enum err parse_texts(const struct setting *s, void *field)
-{
-    *(struct strs *)field = s->value.items;
-    return OK;
-}
-
-const char *option_secret_check(str key)
-{
-    if (key.len == 0) return "is empty";
-    if (key.len > CONFIG_SECRET_BYTES_MAX) return "is longer than 256 bytes";
-    for (size_t i = 0; i < key.len; i++)
-        if (key.p[i] <= ' ' || key.p[i] > '~')
-            return "has spaces or characters that do not fit in a header";
-    return NULL;
-}
-
-str option_line(str bytes)
-{
-    if (str_ends(bytes, STR("\n"))) bytes.len--;
-    if (str_ends(bytes, STR("\r"))) bytes.len--;
-    return bytes;
-}
-
-static enum err parse_secret(const struct setting *s, void *field)
-{
-    const char *refused = option_secret_check(only(s));
-    if (refused) return refuse(s, only(s), "%s", refused);
-    *(str *)field = only(s);
-    return OK;
-}
-
-static enum err parse_listen(const struct setting *s, void *field)
-{
-    struct host_port address;
-    const char *refused = host_port_parse(only(s), &address);
-    if (!refused && !address.has_port) refused = "has no port";
-    if (refused) return refuse(s, only(s), "%s", refused);
-    address.host = arena_str(s->arena, address.host); /* ends in NUL, without its bracket */
-    *(struct host_port *)field = address;
-    return OK;
-}
-
-static enum err parse_url(const struct setting *s, void *field)
-{
-    struct url url;
-    const char *refused = url_parse(only(s), &url);
-    if (refused) return refuse(s, only(s), "%s", refused);
-    *(struct url *)field = (struct url){.text = arena_str(s->arena, url.text),
-                                        .origin = arena_str(s->arena, url.origin),
-                                        .prefix = arena_str(s->arena, url.prefix)};
-    return OK;
-}
-
-static enum err parse_log(const struct setting *s, void *field)
-{
-    struct config_log log;
-    if (log_parse(only(s), &log.level, &log.json)) return refuse(s, only(s), "is no log level");
-    *(struct config_log *)field = log;
-    return OK;
-}
-
-/* The place of the text in a list of names that ends in NULL; ERR_CONFIG: `otherwise` it is. */
-static enum err one_of(const struct setting *s, const char *const *names, const char *otherwise,
-                       unsigned *ret_index)
-{
-    for (unsigned i = 0; names[i]; i++) {
-        if (!str_eq(str_c(names[i]), only(s))) continue;
-        *ret_index = i;
-        return OK;
-    }
-    return refuse(s, only(s), "%s", otherwise);
-}
-
-static enum err parse_busy(const struct setting *s, void *field)
-{
-    static const char *const names[] = {
-        [BUSY_ENQUEUE] = "enqueue", [BUSY_REJECT] = "reject", [BUSY_INTERRUPT] = "interrupt", NULL};
-    unsigned i = 0;
-    enum err e = one_of(s, names, "is no policy", &i);
-    if (!e) *(enum busy *)field = (enum busy)i;
-    return e;
-}
-
-static enum err parse_disconnect(const struct setting *s, void *field)
-{
-    static const char *const names[] = {[DISCONNECT_CONTINUE] = "continue",
-                                        [DISCONNECT_PAUSE] = "pause",
-                                        [DISCONNECT_CANCEL] = "cancel",
-                                        NULL};
-    unsigned i = 0;
-    enum err e = one_of(s, names, "is none of them", &i);
-    if (!e) *(enum on_disconnect *)field = (enum on_disconnect)i;
-    return e;
-}
-
-static enum err parse_plan(const struct setting *s, void *field)
-{
-    unsigned i = 0;
-    enum err e = one_of(s, plan_names, "is none of them", &i);
-    if (!e) *(enum plan_mode *)field = (enum plan_mode)i;
-    return e;
-}
-
-static enum err parse_locale(const struct setting *s, void *field)
-{
-    unsigned i = 0;
-    enum err e = one_of(s, locale_names, "is a language it does not speak", &i);
-    if (!e) *(str *)field = str_c(locale_names[i]);
-    return e;
-}
-
-static enum err parse_bool(const struct setting *s, void *field)
-{
-    static const char *const names[] = {"false", "true", NULL};
-    unsigned i = 0;
-    enum err e = one_of(s, names, "is neither", &i);
-    if (!e) *(bool *)field = i == 1;
-    return e;
-}
-
-static enum err parse_provider(const struct setting *s, void *field)
-{
-    static const struct {
-        str name;
-        bool built;
-        enum config_provider provider;
-    } rows[] = {
-        {STR("demo"), true, PROVIDER_DEMO},
-        {STR("scripted"), true, PROVIDER_SCRIPTED},
-        {STR("openai"), false, 0},
-        {STR("anthropic"), false, 0},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        if (!str_eq(rows[i].name, only(s))) continue;
-        if (!rows[i].built) return refuse(s, only(s), "is not built yet");
-        *(enum config_provider *)field = rows[i].provider;
-        return OK;
-    }
-    return refuse(s, only(s), "is no provider");
-}
-
-static enum err in_range(const struct setting *s, enum err parsed, uint64_t value)
-{
-    const struct option *o = s->option;
-    if (parsed == ERR_INVALID_FIELD) return refuse(s, only(s), "is not a number");
-    if (parsed == OK && value >= o->min && value <= o->max) return OK;
-    return refuse(s, only(s), "is not from %llu to %llu", (unsigned long long)o->min,
-                  (unsigned long long)o->max);
-}
-
-static enum err parse_bytes(const struct setting *s, void *field)
-{
-    uint64_t value = 0;
-    enum err e = str_to_bytes(only(s), &value);
-    e = in_range(s, e, value);
-    if (!e) *(uint64_t *)field = value;
-    return e;
-}
-
-static enum err parse_u32(const struct setting *s, void *field)
-{
-    uint64_t value = 0;
-    enum err e = str_to_u64(only(s), &value);
-    e = in_range(s, e, value);
-    if (!e) *(uint32_t *)field = (uint32_t)value;
-    return e;
-}
-
-static enum err parse_u64(const struct setting *s, void *field)
-{
-    uint64_t value = 0;
-    enum err e = str_to_u64(only(s), &value);
-    e = in_range(s, e, value);
-    if (!e) *(uint64_t *)field = value;
-    return e;
-}
-
-/* Tools, and what may be said about them. */
-
-const char *option_pattern_check(str pattern)
-{
-    if (pattern.len == 0) return "is empty";
-    if (str_ends(pattern, STR("*"))) pattern.len--;
-    if (pattern.len > TOOL_NAME_BYTES_MAX) return "is longer than 64 bytes";
-    for (size_t i = 0; i < pattern.len; i++) {
-        char c = char_lower(pattern.p[i]);
-        if (c == '*') return "has a * that is not at its end";
-        if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-')
-            return "has characters other than letters, digits, _ . and -";
-    }
-    return NULL;
-}
-
-static enum err parse_policy(const struct setting *s, void *field)
-{
-    struct strs pairs = s->value.items;
-    struct policy_row *rows = arena_array(s->arena, pairs.count / 2, sizeof *rows);
-    for (size_t i = 0; i < pairs.count / 2; i++) {
-        str name = pairs.items[2 * i], verdict = pairs.items[2 * i + 1];
-        rows[i].pattern = name;
-        const char *refused = option_pattern_check(name);
-        if (refused) return refuse(s, name, "%s", refused);
-        if (verdict_parse(verdict, &rows[i].verdict))
-            return refuse(s, verdict, "is no verdict on %s", say(name).text);
-    }
-    struct policy *policy = field;
-    policy->rows = rows;
-    policy->count = pairs.count / 2;
-    return OK;
-}
-
-static enum err parse_approvers(const struct setting *s, void *field)
-{
-    struct strs pairs = s->value.items;
-    struct approver_row *rows = arena_array(s->arena, pairs.count / 2, sizeof *rows);
-    for (size_t i = 0; i < pairs.count / 2; i++) {
-        str name = pairs.items[2 * i];
-        rows[i] = (struct approver_row){.pattern = name, .role = pairs.items[2 * i + 1]};
-        const char *refused = option_pattern_check(name);
-        if (refused) return refuse(s, name, "%s", refused);
-        unsigned bit;
-        if (role_parse(rows[i].role, &bit))
-            return refuse(s, rows[i].role, "is no role to approve %s", say(name).text);
-    }
-    struct policy *policy = field;
-    policy->approvers = rows;
-    policy->approver_count = pairs.count / 2;
-    return OK;
-}
-
-static enum err parse_cidrs(const struct setting *s, void *field)
-{
-    struct strs texts = s->value.items;
-    struct cidr *ranges = arena_array(s->arena, texts.count, sizeof *ranges);
-    for (size_t i = 0; i < texts.count; i++) {
-        const char *refused = cidr_parse(texts.items[i], &ranges[i]);
-        if (refused) return refuse(s, texts.items[i], "%s", refused);
-    }
-    *(struct cidrs *)field = (struct cidrs){ranges, texts.count};
-    return OK;
-}
-
-static enum err parse_checked(const struct setting *s, const char *(*check)(str), void *field)
-{
-    struct strs texts = s->value.items;
-    for (size_t i = 0; i < texts.count; i++) {
-        const char *refused = check(texts.items[i]);
-        if (refused) return refuse(s, texts.items[i], "%s", refused);
-    }
-    *(struct strs *)field = texts;
-    return OK;
-}
-
-static enum err parse_origins(const struct setting *s, void *field)
-{
-    return parse_checked(s, origin_check, field);
-}
-
-static enum err parse_hosts(const struct setting *s, void *field)
-{
-    return parse_checked(s, host_check, field);
-}
-
-static enum err parse_tools(const struct setting *s, void *field)
-{
-    return parse_checked(s, option_pattern_check, field);
-}
-
-static enum err check_item(const struct setting *s, str item)
-{
-    const struct option_form *form = &types[s->option->type].form;
-    if (item.len == 0) return refuse(s, item, "is an empty item");
-    if (item.len > (form->prose ? CONFIG_PROSE_BYTES_MAX : CONFIG_TEXT_BYTES_MAX))
-        return refuse(s, item, "is too long");
-    if (form->prose && !utf8_valid(item)) return refuse(s, item, "is not valid UTF-8");
-    if (!form->prose && !say_plain(item))
-        return refuse(s, item, "has characters that cannot be printed");
-    return OK;
-}
-
-/* The pair that begins at `at`: both parts there, and the name not given before. */
-static enum err check_pair(const struct setting *s, size_t at)
-{
-    const str *pair = &s->value.items.items[at];
-    if (pair[0].len == 0) return refuse(s, pair[1], "has no name in front of it");
-    if (pair[1].len == 0) return refuse(s, pair[0], "has no value");
-    for (size_t i = 0; i < at; i += 2)
-        if (str_eq(s->value.items.items[i], pair[0])) return refuse(s, pair[0], "is given twice");
-    return OK;
-}
-
-enum err option_set(struct config *config, struct arena *arena, const struct option *option,
-                    struct config_value value, struct fault *reterr)
-{
-    const struct setting s = {config, arena, option, value, reterr};
-    size_t step = types[option->type].form.shape == SHAPE_MAP ? 2 : 1;
-    if (value.items.count / step > CONFIG_LIST_MAX)
-        return refuse(&s, STR_EMPTY, "has more than %d items", CONFIG_LIST_MAX);
-    for (size_t i = 0; i < value.items.count; i++) {
-        enum err e = step == 2 && i % 2 == 0 ? check_pair(&s, i) : OK;
-        if (!e) e = check_item(&s, value.items.items[i]);
-        if (e) return e;
-    }
-    enum err e = types[option->type].parse(&s, (char *)config + option->offset);
-    if (e) return e;
-    config->values[option - options] = value;
-    return OK;
+    struct option_path path;
+    str below = str_drop(name, strlen(target->rows));
+    snprintf(path.text, sizeof path.text, "%s%.*s", target->path, STR_ARG(below));
+    return path;
 }

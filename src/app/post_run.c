@@ -115,16 +115,36 @@ static void collect_files(struct take_input *take, struct exchange *x)
 
 /* ---- the request ---- */
 
-static enum err parse(struct take_input *take, struct exchange *x, struct fault *reterr)
+/* The agents that the run may get: the one that is named, else all of them. */
+static enum err find_agents(struct take_input *take, struct exchange *x, str path,
+                            struct fault *reterr)
+{
+    const struct agents *agents = x->server->agents;
+    str body = take->input.agent, named = path.len ? path : body;
+    if (path.len && body.len && !str_eq(path, body))
+        return fault_field(reterr, ERR_INVALID_FIELD, "agent",
+                           "the address names the agent \"%s\", and this another", say(path).text);
+    if (!named.len) {
+        take->agents = agents_briefs(agents, exchange_arena(x));
+        return OK;
+    }
+    const struct agent *agent = agents_find(agents, named);
+    if (!agent)
+        return fault_field(reterr, ERR_INVALID_FIELD, "agent", "there is no agent \"%s\"",
+                           say(named).text);
+    struct agent_brief *brief = ARENA_NEW(exchange_arena(x), struct agent_brief);
+    *brief = agent_brief(agent);
+    take->agents = (struct agent_briefs){brief, 1};
+    return OK;
+}
+
+static enum err parse(struct take_input *take, struct exchange *x, str agent, struct fault *reterr)
 {
     const struct url *public_url = &x->server->config->public_url;
     const struct parts_home home = {
         .origin = public_url->origin, .prefix = public_url->prefix, .host = x->request->head->host};
     enum err e = run_input_parse(exchange_arena(x), x->body, &home, &take->input, reterr);
-    if (!e && take->input.agent.len && !str_eq(take->input.agent, x->server->agent.name))
-        e = fault_field(reterr, ERR_INVALID_FIELD, "agent", "there is no agent \"%s\"",
-                        say(take->input.agent).text);
-    return e;
+    return e ? e : find_agents(take, x, agent, reterr);
 }
 
 /* Tools of the client that are not offered: said once for a request, with the first of them. */
@@ -142,7 +162,7 @@ static void prepare_leg(struct take_input *take, struct exchange *x)
     struct front_refusals refused = {0};
     struct start_run *start = &take->start;
     take->leg.input = take->input.leg;
-    front_read(exchange_arena(x), x->body, &x->server->tools, &take->leg, &refused);
+    front_read(exchange_arena(x), x->body, x->server->saver.tools, &take->leg, &refused);
     log_refused(&refused, take->thread_id);
     start_run_init(start, x);
     start->run_id = take->run_id;
@@ -182,13 +202,13 @@ static void prepare(struct take_input *take, struct exchange *x)
     if (take->stream) change->respond = respond_stream;
 }
 
-void post_run(struct exchange *x, bool stream)
+void post_run(struct exchange *x, str agent, bool stream)
 {
     struct post_run *post = ARENA_NEW(exchange_arena(x), struct post_run);
     struct take_input *take = &post->take;
     struct fault why = {0};
     take->stream = stream;
-    enum err e = parse(take, x, &why);
+    enum err e = parse(take, x, agent, &why);
     if (e) {
         exchange_error(x, e, &why);
         return;
@@ -209,5 +229,5 @@ void post_run(struct exchange *x, bool stream)
 void handle_run_post(struct exchange *x)
 {
     static const char *const types[] = {"text/event-stream", NULL};
-    post_run(x, query_accepts(x, types));
+    post_run(x, STR_EMPTY, query_accepts(x, types));
 }

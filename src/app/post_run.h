@@ -6,12 +6,14 @@
 #ifndef APP_POST_RUN_H
 #define APP_POST_RUN_H
 
-#include <stdbool.h>
+#include "base/str.h"
 
 struct exchange;
 
 /* Answers the exchange: with the AG-UI stream of the leg that it begins or joins, or with a 202 that
- * says where its events are. A refusal is a problem document in both forms. */
-void post_run(struct exchange *x, bool stream);
+ * says where its events are. A refusal is a problem document in both forms. `agent` is one that there
+ * is; empty: the body says which, else it is the thread's if there still is such a one, else the
+ * default. */
+void post_run(struct exchange *x, str agent, bool stream);
 
 #endif

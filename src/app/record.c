@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of records.
+ * Lists and maps of records.
  *
  *     tools:                     a list; each item names its kind
  *       - http: {name: ...}      and holds its fields
  *     webhooks:
  *       - url: ...               there is one kind only, so it is not named
+ *     mcp:                       a map; each record is named by its key
+ *       files: {command: ...}
  *
  * A kind is a row of kinds[] with a table of its fields; what a field takes is in field.c. A record
  * begins as a copy of its defaults; each field given is read over it; then the record as a whole is
@@ -24,15 +26,25 @@
 #include "app/yaml.h"
 #include "base/limits.h"
 
+/* How a record in a map begins. */
+struct named {
+    uint32_t line;
+    str name;
+};
+_Static_assert(offsetof(struct config_mcp, name) == offsetof(struct named, name), "begins so");
+
 struct reader;
 struct kind {
     const char *list; /* "tools" */
     const char *tag;  /* "http"; NULL if an item holds its fields at once */
+    bool map;         /* records are struct named, by their keys */
+    size_t name_bytes_max;
     const struct field *fields;
     size_t field_count;
     const void *defaults;
     size_t size; /* of a record, which begins with its line */
     enum err (*finish)(const struct reader *r, void *records, size_t index); /* or NULL */
+    bool (*silent)(const void *record, const struct field *field); /* not to be printed; or NULL */
     void (*keep)(struct config *config, const void *records, size_t count);
     const void *(*kept)(const struct config *config, size_t *ret_count);
     const char *help[LANG_COUNT], *example;
@@ -42,6 +54,7 @@ struct kind {
 
 #define TOOL(member) offsetof(struct config_http_tool, member)
 #define HOOK(member) offsetof(struct config_webhook, member)
+#define MCP(member)  offsetof(struct config_mcp, member)
 
 /* clang-format off */
 static const struct field tool_fields[] = {
@@ -77,10 +90,40 @@ static const struct field webhook_fields[] = {
     {"events", EVENTS, HOOK(events), false,
      {"which events; both if absent", "通知哪些事件；默认两种都通知"}},
 };
+
+static const struct field mcp_fields[] = {
+    {"command", COMMAND, MCP(command), false,
+     {"program to start, with its arguments; it speaks over its standard input and output",
+      "要启动的程序及其参数；通过标准输入输出通信"}},
+    {"env", PAIRS, MCP(env), false,
+     {"variables of that program, beside PATH, HOME and the like; it sees no others",
+      "该程序的环境变量；除此之外只有 PATH、HOME 等基本变量"}},
+    {"url", ADDRESS, MCP(url), false,
+     {"address of a server that speaks streamable HTTP; instead of command",
+      "使用 streamable HTTP 的服务器地址；用来代替 command"}},
+    {"headers", HEADERS, MCP(headers), false,
+     {"to send to it; Name_file reads the value of Name from a file",
+      "随请求发送的头；Name_file 表示从文件读取 Name 的值"}},
+    {"trusted", YES_NO, MCP(trusted), false,
+     {"whether to believe what it says of its tools: which only read, which may be repeated; "
+      "false if absent",
+      "是否相信它对自己工具的说明（哪些只读、哪些可以重试）；默认 false"}},
+    {"read", PATTERNS, MCP(read), false,
+     {"its tools that only read; all others need an approval unless the policy says otherwise",
+      "只读的工具；其他工具都需要批准，除非策略另有规定"}},
+    {"idempotent", PATTERNS, MCP(idempotent), false,
+     {"its tools that may be repeated when a call was lost", "调用中断后可以重试的工具"}},
+    {"timeout_s", SECONDS, MCP(timeout_s), false,
+     {"seconds to wait for the result of a call, waiting for people not counted; 300 if absent",
+      "等待调用结果的秒数，不含等待用户的时间；默认 300"}},
+};
 /* clang-format on */
 
 static enum err finish_tool(const struct reader *r, void *records, size_t index);
 static enum err finish_webhook(const struct reader *r, void *records, size_t index);
+static enum err finish_mcp(const struct reader *r, void *records, size_t index);
+static bool silent_tool(const void *record, const struct field *field);
+static bool silent_mcp(const void *record, const struct field *field);
 
 static void keep_tools(struct config *config, const void *records, size_t count)
 {
@@ -104,11 +147,50 @@ static const void *kept_webhooks(const struct config *config, size_t *ret_count)
     return config->webhooks.items;
 }
 
+static void keep_mcps(struct config *config, const void *records, size_t count)
+{
+    config->mcps = (struct config_mcps){records, count};
+}
+
+static const void *kept_mcps(const struct config *config, size_t *ret_count)
+{
+    *ret_count = config->mcps.count;
+    return config->mcps.items;
+}
+
 static const struct config_http_tool tool_defaults = {.timeout_s = HTTP_TOOL_S,
                                                       .risk = TOOL_RISK_COUNT};
 static const struct config_webhook webhook_defaults = {.events = EVENT_OPENED | EVENT_RESOLVED};
 
+static const struct config_mcp mcp_defaults = {.timeout_s = MCP_CALL_S};
+
 static const struct kind kinds[] = {
+    {
+        .list = "mcp",
+        .map = true,
+        .name_bytes_max = CONFIG_MCP_NAME_BYTES_MAX,
+        .fields = mcp_fields,
+        .field_count = COUNT(mcp_fields),
+        .defaults = &mcp_defaults,
+        .size = sizeof mcp_defaults,
+        .finish = finish_mcp,
+        .silent = silent_mcp,
+        .keep = keep_mcps,
+        .kept = kept_mcps,
+        .help = {"MCP servers that offer tools. Each has `command` or `url`. Its tools are called "
+                 "`files.read_file`; an agent's `tools` may name the server for all of them.",
+                 "提供工具的 MCP 服务器。每个写 `command` 或 `url` 之一。它的工具名形如 "
+                 "`files.read_file`；智能体的 `tools` 写服务器名即表示它的全部工具。"},
+        .example = "mcp:\n"
+                   "  files:\n"
+                   "    command: [npx, -y, some-server, ./docs]\n"
+                   "    env: {LOG_LEVEL: warn}\n"
+                   "    read: [read_file, \"list_*\"]\n"
+                   "  web:\n"
+                   "    url: https://example.org/mcp\n"
+                   "    headers: {Authorization_file: token.txt}\n"
+                   "    trusted: true\n",
+    },
     {
         .list = "tools",
         .tag = "http",
@@ -117,6 +199,7 @@ static const struct kind kinds[] = {
         .defaults = &tool_defaults,
         .size = sizeof tool_defaults,
         .finish = finish_tool,
+        .silent = silent_tool,
         .keep = keep_tools,
         .kept = kept_tools,
         .help =
@@ -170,6 +253,7 @@ struct reader {
     struct arena *arena;
     const struct kind *kind;
     struct fault *reterr;
+    const struct yaml_node *list;
 };
 
 static enum err refuse_node(const struct reader *r, uint32_t line, str path, const char *what)
@@ -205,13 +289,21 @@ static const struct field *field_of(const struct kind *kind, str name)
     return NULL;
 }
 
+/* "tools[0].http.effect", "mcp.files.url". */
 static str path_of(const struct reader *r, size_t index, const char *field)
 {
+    if (r->kind->map) {
+        const struct yaml_node *item = r->list->child;
+        for (size_t i = 0; i < index; i++) item = item->next;
+        return arena_printf(r->arena, "%s.%.*s%s%s", r->kind->list, STR_ARG(item->key),
+                            *field ? "." : "", field);
+    }
     return arena_printf(r->arena, "%s[%zu]%s%s%s%s", r->kind->list, index, r->kind->tag ? "." : "",
                         r->kind->tag ? r->kind->tag : "", *field ? "." : "", field);
 }
 
-/* A tool is known by its name alone, and a read has no risk. */
+/* A tool is known by its name alone, as the tools of a server together are by the server's; and a
+ * read has no risk. */
 static enum err finish_tool(const struct reader *r, void *records, size_t index)
 {
     struct config_http_tool *tools = records, *tool = &tools[index];
@@ -219,6 +311,10 @@ static enum err finish_tool(const struct reader *r, void *records, size_t index)
         if (str_eq(tools[i].name, tool->name))
             return refuse_node(r, tool->line, path_of(r, index, "name"),
                                "is the name of a tool above; give each its own");
+    for (size_t i = 0; i < r->config->mcps.count; i++)
+        if (str_eq(r->config->mcps.items[i].name, tool->name))
+            return refuse_node(r, tool->line, path_of(r, index, "name"),
+                               "is the name of an MCP server; give each its own");
     if (!tool->write && tool->risk != TOOL_RISK_COUNT)
         return refuse_node(r, tool->line, path_of(r, index, "risk"),
                            "is said of a tool that only reads; leave it out");
@@ -237,13 +333,70 @@ static enum err finish_webhook(const struct reader *r, void *records, size_t ind
     return OK;
 }
 
+static bool silent_tool(const void *record, const struct field *field)
+{
+    /* The risk of a read would be refused. */
+    return field->type == RISK && !((const struct config_http_tool *)record)->write;
+}
+
+/* Names of ours in the requests of the protocol. */
+static bool mcp_header(str name)
+{
+    static const char *const ours[] = {"Accept", "Host", "Last-Event-ID"};
+    static const str prefix = STR("Mcp-");
+    for (size_t i = 0; i < COUNT(ours); i++)
+        if (str_eq_nocase(str_c(ours[i]), name)) return true;
+    return name.len >= prefix.len && str_eq_nocase((str){name.p, prefix.len}, prefix);
+}
+
+/* One way to reach it, and nothing said of the other one. */
+static enum err finish_mcp(const struct reader *r, void *records, size_t index)
+{
+    const struct config_mcp *server = &((struct config_mcp *)records)[index];
+    bool child = server->command.count, url = server->url.len;
+    if (field_name_taken(server->name))
+        return refuse_node(r, server->line, path_of(r, index, ""),
+                           "is the name of a built-in tool; choose another one");
+    for (size_t i = 0; i < r->config->http_tools.count; i++)
+        if (str_eq(r->config->http_tools.items[i].name, server->name))
+            return refuse_node(r, server->line, path_of(r, index, ""),
+                               "is the name of an HTTP tool; give each its own");
+    if (child == url)
+        return refuse_node(r, server->line, path_of(r, index, ""),
+                           child ? "has both command and url; remove one"
+                                 : "has neither command nor url; write one of them");
+    if (child && server->headers.count)
+        return refuse_node(r, server->line, path_of(r, index, "headers"),
+                           "is said of a program, which gets none; use env");
+    if (url && server->env.count)
+        return refuse_node(r, server->line, path_of(r, index, "env"),
+                           "is said of a server that is not started here; use headers");
+    for (size_t i = 0; i < server->headers.count; i++)
+        if (mcp_header(server->headers.items[i].name))
+            return refuse_node(r, server->line, path_of(r, index, "headers"),
+                               "has a header that Fermata sets itself; leave it out");
+    return OK;
+}
+
+static bool silent_mcp(const void *record, const struct field *field)
+{
+    const struct config_mcp *server = record;
+    bool of_child = field->type == COMMAND || field->type == PAIRS;
+    bool of_url = field->type == ADDRESS || field->type == HEADERS;
+    return server->url.len ? of_child : of_url;
+}
+
 /* The map of an item's fields: the item itself, or what stands below its tag. */
 static enum err find_fields(const struct reader *r, const struct yaml_node *item, size_t index,
                             const struct yaml_node **ret_map)
 {
     const struct yaml_node *map = item;
-    str path = arena_printf(r->arena, "%s[%zu]", r->kind->list, index);
+    str path = path_of(r, index, "");
+    const char *refused =
+        r->kind->map ? record_name_check(item->key, r->kind->name_bytes_max) : NULL;
+    if (refused) return refuse_node(r, item->line, path, refused);
     if (r->kind->tag) {
+        path = arena_printf(r->arena, "%s[%zu]", r->kind->list, index);
         char what[64];
         snprintf(what, sizeof what, "takes one key; write %s: {...}", r->kind->tag);
         if (item->type != YAML_MAP || item->count != 1 ||
@@ -267,6 +420,7 @@ static enum err load_record(const struct reader *r, const struct yaml_node *item
     if (e) return e;
     memcpy(record, r->kind->defaults, r->kind->size);
     *(uint32_t *)record = item->line;
+    if (r->kind->map) ((struct named *)record)->name = item->key;
     for (const struct yaml_node *n = map->child; n; n = n->next) {
         const struct field *field = field_of(r->kind, n->key);
         str path = path_of(r, index, arena_cstr(r->arena, n->key));
@@ -305,12 +459,27 @@ void record_offer(struct nearest *n)
     for (size_t i = 0; i < COUNT(kinds); i++) nearest_offer(n, str_c(kinds[i].list), kinds[i].list);
 }
 
+const char *record_name_check(str name, size_t bytes_max)
+{
+    bool fits = name.len > 0 && name.len <= bytes_max;
+    for (size_t i = 0; i < name.len; i++) {
+        char c = char_lower(name.p[i]);
+        if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '-') fits = false;
+    }
+    if (fits) return NULL;
+    return bytes_max == CONFIG_MCP_NAME_BYTES_MAX
+               ? "is no name; write up to 32 letters, digits, _ and -"
+               : "is no name; write up to 64 letters, digits, _ and -";
+}
+
 enum err record_load(struct config *config, struct arena *arena, const struct yaml_node *list,
                      struct fault *reterr)
 {
-    const struct reader r = {config, arena, kind_of(list->key), reterr};
+    const struct reader r = {config, arena, kind_of(list->key), reterr, list};
     if (list->type == YAML_SCALAR && list->null) return OK;
-    if (list->type != YAML_SEQUENCE)
+    if (r.kind->map && list->type != YAML_MAP)
+        return refuse_node(&r, list->line, list->key, "takes a map; write {name: {...}}");
+    if (!r.kind->map && list->type != YAML_SEQUENCE)
         return refuse_node(&r, list->line, list->key, "takes a list; begin each item with -");
     if (list->count > CONFIG_LIST_MAX)
         return refuse_node(&r, list->line, list->key, "has more than 100 items");
@@ -331,8 +500,7 @@ static void print_record(struct field_printer *p, const struct kind *kind, const
 {
     for (size_t i = 0; i < kind->field_count; i++) {
         const struct field *field = &kind->fields[i];
-        bool read = field->type == RISK && !((const struct config_http_tool *)record)->write;
-        if (!read) field_put(p, field, record); /* the risk of a read would be refused */
+        if (!kind->silent || !kind->silent(record, field)) field_put(p, field, record);
     }
 }
 
@@ -343,20 +511,36 @@ void record_print(const struct config *config, struct buf *out)
         size_t count;
         const char *records = kind->kept(config, &count);
         if (count == 0) {
-            buf_printf(out, "%s: []  # default\n", kind->list);
+            buf_printf(out, "%s: %s  # default\n", kind->list, kind->map ? "{}" : "[]");
             continue;
         }
         buf_printf(out, "%s:\n", kind->list);
         for (size_t k = 0; k < count; k++) {
             const void *record = records + k * kind->size;
-            struct field_printer p = {.out = out, .lead = "  - ", .indent = "    "};
+            struct field_printer p = {
+                .out = out, .lead = kind->map ? "  " : "  - ", .indent = "    "};
             snprintf(p.place.text, sizeof p.place.text, "%s:%u", say(config->file).text,
                      *(const uint32_t *)record);
+            if (kind->map) field_line(&p, ((const struct named *)record)->name);
             if (kind->tag) {
-                field_line(&p, kind->tag);
+                field_line(&p, str_c(kind->tag));
                 p.lead = p.indent = "      ";
             }
             print_record(&p, kind, record);
+        }
+    }
+}
+
+void record_help(struct buf *out, enum lang lang)
+{
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        const struct kind *kind = &kinds[i];
+        for (size_t k = 0; k < kind->field_count; k++) {
+            const struct field *field = &kind->fields[k];
+            char left[64];
+            snprintf(left, sizeof left, "%s%s%s%s.%s", kind->list, kind->map ? ".NAME" : "[]",
+                     kind->tag ? "." : "", kind->tag ? kind->tag : "", field->name);
+            buf_printf(out, "  %-34s %s\n", left, field->help[lang]);
         }
     }
 }

@@ -40,6 +40,7 @@ struct route {
     const char *body;    /* schema of the JSON body; NULL: none is read */
     bool body_optional;  /* an empty one is fine */
     bool any_type;       /* whatever its Content-Type says; only for what has no effect */
+    bool raw;            /* its handler parses the body, which is whole */
     bool form;           /* the body is a form with a file, which the handler takes as it comes */
     struct route_answer answers[ROUTE_ANSWERS_MAX];
 };

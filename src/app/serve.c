@@ -30,9 +30,10 @@
  *
  * A crash anywhere leaves what was committed; runs_recover takes the same path from load_run on.
  *
- * Start: lock, secret, store, keys, lease, agent, listeners, then the line that says so. Stop
- * (SIGTERM, SIGINT): listeners, connections, store, lock. A second signal ends at once, which is as
- * safe as a crash.
+ * Start: lock, secret, store, keys, lease, agents with their models and tools, listeners, then the
+ * line that says so. SIGHUP: agents, models and tools again (app/reload.c). Stop (SIGTERM, SIGINT):
+ * listeners, connections, MCP servers, store, lock. A second signal ends at once, which is as safe as
+ * a crash.
  */
 #include <errno.h>
 #include <signal.h>
@@ -51,8 +52,10 @@
 #include "app/guard.h"
 #include "app/inbox.h"
 #include "app/key_job.h"
+#include "app/reload.h"
 #include "app/server.h"
 #include "app/sweeper.h"
+#include "app/toolbox.h"
 #include "app/webhooks.h"
 #include "app/ws_session.h"
 #include "base/limits.h"
@@ -64,9 +67,7 @@
 #include "store/calls.h"
 #include "store/lock.h"
 #include "store/secret.h"
-#include "tool/calendar.h"
 #include "tool/spool.h"
-#include "tool/tools.h"
 
 #define COMMON_FIELDS "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
 
@@ -183,7 +184,6 @@ static void start_saver(struct server *server)
     snprintf(saver->binder.key_id, sizeof saver->binder.key_id, "%s", secret_id(server->secret));
     secret_subkey(server->secret, SECRET_BINDING, saver->binder.key);
     secret_subkey(server->secret, SECRET_AUDIT, saver->audit_key);
-    saver->tools = &server->tools;
     struct hook *hooks = arena_array(&server->arena, config->webhooks.count, sizeof *hooks);
     for (size_t i = 0; i < config->webhooks.count; i++) {
         const struct config_webhook *row = &config->webhooks.items[i];
@@ -264,27 +264,32 @@ static void start_sweeper(struct server *server)
                                               .on_trouble = on_unswept});
 }
 
-static enum err start_tools(struct server *server, struct fault *reterr)
+/* A server offers other tools. */
+static void on_tools(void *arg)
 {
-    struct tools packs[2] = {0};
-    calendar_tools(&server->arena, server->store, &packs[0].rows, &packs[0].count);
-    enum err e = start_spool(server, reterr);
-    if (!e)
-        e = agents_http_tools(&server->arena, server->client, server->spool, server->config,
-                              &packs[1], reterr);
-    if (!e) e = tools_join(&server->arena, packs, COUNT(packs), &server->tools, reterr);
-    return e ? e : start_blobs(server, reterr);
+    struct server *server = arg;
+    agents_choose(server->agents, toolbox_tools(server->toolbox));
 }
 
-static enum err start_model(struct server *server, struct fault *reterr)
+/* What the configuration makes of them; after this the list of tools is there. */
+static enum err start_agents(struct server *server, const struct args *args, struct fault *reterr)
 {
-    const struct config *config = server->config;
-    struct model *model = &server->agent.model;
-    if (config->model_provider == PROVIDER_SCRIPTED)
-        return model_scripted(server->loop, config->script.p,
-                              config->script_log.len ? config->script_log.p : NULL, model, reterr);
-    model_demo(server->loop, model);
-    return OK;
+    enum err e = start_spool(server, reterr);
+    if (!e) e = start_blobs(server, reterr);
+    if (e) return e;
+    server->agents = agents_new(server->loop);
+    server->toolbox = toolbox_new(&(struct toolbox_options){.loop = server->loop,
+                                                            .client = server->client,
+                                                            .spool = server->spool,
+                                                            .store = server->store,
+                                                            .published = &server->saver.tools,
+                                                            .on_change = on_tools,
+                                                            .arg = server});
+    server->reload = reload_new(&(struct reload_options){.server = server,
+                                                         .args = args->options,
+                                                         .arg_count = args->option_count,
+                                                         .environment = environ});
+    return reload_first(server->reload, server->config, reterr);
 }
 
 static void on_waiting(void *arg)
@@ -306,20 +311,15 @@ static void on_keeper_trouble(void *arg, const char *what, enum err e)
 static const struct agent *agent_of_run(void *arg, str name)
 {
     const struct server *server = arg;
-    (void)name;
-    return &server->agent;
+    return agents_for(server->agents, name);
 }
 
-static enum err start_agent(struct server *server, struct fault *reterr)
+static enum err start_runs(struct server *server, const struct args *args, struct fault *reterr)
 {
     server->client = client_new(server->loop);
     start_saver(server);
     enum err e = take_runs(server, reterr);
-    if (!e) e = start_tools(server, reterr);
-    if (!e)
-        e = agents_open(server->config, &server->tools, server->store, &server->agent,
-                        &server->agents, reterr);
-    if (!e) e = start_model(server, reterr);
+    if (!e) e = start_agents(server, args, reterr);
     if (e) return e;
     server->bus = bus_local_new();
     server->runs = runs_new(&(struct runs_options){.loop = server->loop,
@@ -417,7 +417,7 @@ static void upkeep_due(void *arg)
 
 /* ---- stop ---- */
 
-enum { STOPS = 3 }; /* both listeners' connections, and the calls of runs */
+enum { STOPS = 4 }; /* both listeners' connections, the calls of runs, and servers of tools */
 
 static void on_stopped(void *arg)
 {
@@ -435,12 +435,24 @@ static void on_signal(void *arg, int signal)
     listener_close(TAKE(server->listener));
     listener_close(TAKE(server->admin_listener));
     runs_stop(server->runs, on_stopped, server);
+    toolbox_stop(server->toolbox, on_stopped, server);
     clockwork_stop(server->clockwork);
     keeper_stop(server->keeper);
     sweeper_stop(server->sweeper);
     webhooks_stop(server->webhooks);
+    mcp_waits_stop(server);
     http_server_stop(server->admin, on_stopped, server);
     http_server_stop(server->http, on_stopped, server);
+}
+
+/* Reload; but a terminal that was closed says it the same way, and then it is over. */
+static void on_hangup(void *arg, int signal)
+{
+    struct server *server = arg;
+    if (server->terminal && !isatty(STDIN_FILENO))
+        on_signal(server, signal);
+    else if (!server->stopping)
+        reload_again(server->reload);
 }
 
 static void server_done(struct server *server)
@@ -459,9 +471,9 @@ static void server_done(struct server *server)
     sockets_free(server->sockets);
     inbox_free(server->inbox);
     feeds_free(server->feeds);
-    if (server->agent.model.ops) server->agent.model.ops->free(server->agent.model.self);
     agents_free(server->agents);
-    tools_free(&server->tools);
+    toolbox_free(server->toolbox);
+    reload_free(server->reload); /* what the two before were made from */
     client_free(server->client);
     spool_close(server->spool);
     blobs_close(server->blobs);
@@ -487,16 +499,17 @@ static void announce(const struct server *server)
              LOG_CSTR("login", auth_required(server->auth) ? "key" : "none"));
 }
 
-static enum err serve(struct server *server, struct fault *reterr)
+static enum err serve(struct server *server, const struct args *args, struct fault *reterr)
 {
     const struct config *config = server->config;
     enum err e = secret_open(config->data.p, config->secret_file.p, &server->secret, reterr);
     if (!e) e = store_open(config->data.p, server->loop, &server->store, reterr);
     if (!e) e = start_auth(server, reterr);
-    if (!e) e = start_agent(server, reterr);
+    if (!e) e = start_runs(server, args, reterr);
     if (!e) e = listen_all(server, reterr);
     if (!e && (loop_signal(server->loop, SIGTERM, on_signal, server) ||
-               loop_signal(server->loop, SIGINT, on_signal, server)))
+               loop_signal(server->loop, SIGINT, on_signal, server) ||
+               loop_signal(server->loop, SIGHUP, on_hangup, server)))
         e = fault(reterr, ERR_IO, "cannot catch signals");
     if (e) return e;
 
@@ -519,14 +532,13 @@ static enum err serve(struct server *server, struct fault *reterr)
 int serve_main(const struct config *config, struct arena *arena, const struct args *args)
 {
     (void)arena;
-    (void)args;
     struct fault why = {0};
     AUTO(lock_freep) struct lock *lock = NULL;
     enum err e = lock_take(config->data.p, &lock, &why);
-    struct server server = {.config = config};
+    struct server server = {.config = config, .terminal = isatty(STDIN_FILENO)};
     arena_init(&server.arena);
     server.loop = loop_new();
-    if (!e) e = serve(&server, &why);
+    if (!e) e = serve(&server, args, &why);
     server_done(&server);
     loop_free(server.loop);
     if (!e) return EXIT_OK;

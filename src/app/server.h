@@ -9,6 +9,7 @@
 #include "agent/run.h"
 #include "app/auth.h"
 #include "app/config.h"
+#include "app/mcp_server.h"
 #include "app/metrics.h"
 #include "app/transfer.h"
 
@@ -22,25 +23,27 @@ struct inbox;
 struct keeper;
 struct listener;
 struct loop;
+struct reload;
 struct secret;
 struct sockets;
 struct spool;
 struct store;
 struct sweeper;
+struct toolbox;
 struct webhooks;
 
 struct server {
-    const struct config *config;
+    const struct config *config; /* of the start; agents have newer ones */
     struct loop *loop;
     struct store *store;
     struct secret *secret;
     struct auth *auth;
     struct bus *bus;
-    struct agent agent;
-    struct agents *agents; /* what it is made from, and its settings */
-    struct arena arena;    /* of what is made at start and stays */
-    struct client *client; /* to tools and webhooks */
-    struct tools tools;    /* all there are */
+    struct agents *agents;
+    struct toolbox *toolbox; /* all tools, and the servers of some */
+    struct reload *reload;   /* what both are made from */
+    struct arena arena;      /* of what is made at start and stays */
+    struct client *client;   /* to models, tools and webhooks */
     struct saver saver;
     struct spool *spool;
     struct keeper *keeper; /* of payloads that wait for object storage */
@@ -50,12 +53,14 @@ struct server {
     struct sweeper *sweeper;
     struct webhooks *webhooks;
     struct feeds *feeds;
-    struct inbox *inbox;     /* who is told of what waits for people */
-    struct sockets *sockets; /* WebSockets */
+    struct inbox *inbox;        /* who is told of what waits for people */
+    struct sockets *sockets;    /* WebSockets */
+    struct mcp_waits mcp_waits; /* calls of other agents that wait for people */
     struct metrics metrics;
     struct transfers transfers;       /* files on their way in and out */
     struct http_server *http, *admin; /* the public one, and the one on fermata.sock */
     struct listener *listener, *admin_listener;
+    bool terminal; /* it was started from one */
     bool stopping;
     int stopped; /* parts that have come to rest */
 };

@@ -27,11 +27,7 @@ str new_id(struct arena *arena, const char *prefix)
 
 void start_run_init(struct start_run *start, struct exchange *x)
 {
-    const struct agent *agent = &x->server->agent;
     start->task_id = new_id(exchange_arena(x), "task_");
-    start->max_rounds = agent->max_rounds;
-    start->locale = agent->locale;
-    start->busy = agent->busy;
     crypto_random(start->random, sizeof start->random);
 }
 
@@ -96,8 +92,8 @@ static enum err begin_now(struct thread_change *tc, struct db *db, const struct 
 {
     struct change *change = &tc->change;
     struct begun begun;
-    struct begin begin = {.max_rounds = start->max_rounds,
-                          .locale = start->locale,
+    struct begin begin = {.max_rounds = start->agent.max_rounds,
+                          .locale = start->agent.locale,
                           .timezone = start->timezone,
                           .press_tool = start->press_tool,
                           .press_args = start->press_args,
@@ -120,10 +116,10 @@ static enum err begin_busy(struct thread_change *tc, struct db *db, const struct
                            size_t count)
 {
     struct change *change = &tc->change;
-    if (start->busy == BUSY_REJECT && current->status != RUN_QUEUED)
+    if (start->agent.busy == BUSY_REJECT && current->status != RUN_QUEUED)
         return fault(&change->why, ERR_BUSY, "a run is under way on this thread");
     enum err e = enqueue(tc, db, run, messages, count);
-    if (e || start->busy != BUSY_INTERRUPT || current->status != RUN_RUNNING) return e;
+    if (e || start->agent.busy != BUSY_INTERRUPT || current->status != RUN_RUNNING) return e;
     struct stepped stepped;
     tc->cancel = true;
     return run_cancel(db, change_arena(change), &change->x->server->saver, current->thread, current,
@@ -135,11 +131,10 @@ enum err start_run(struct thread_change *tc, struct db *db, const struct start_r
 {
     struct change *change = &tc->change;
     struct arena *arena = change_arena(change);
-    const struct agent *agent = &change->x->server->agent;
     struct run current, run = {.thread = tc->thread.id,
                                .run_id = start->run_id,
-                               .agent = agent->name,
-                               .model = str_c(agent->model.name),
+                               .agent = start->agent.name,
+                               .model = start->agent.model,
                                .task_id = start->task_id,
                                .input = start->input,
                                .tools = start->tools,

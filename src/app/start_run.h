@@ -7,23 +7,21 @@
 #ifndef APP_START_RUN_H
 #define APP_START_RUN_H
 
-#include "agent/agent.h"
 #include "agent/state.h"
+#include "app/agents.h"
 #include "app/thread_change.h"
 
 struct start_run {
     str run_id, task_id;
-    str input;                  /* JSON that is stored with the run; may be empty */
-    str tools, context;         /* likewise, as in struct leg_input */
-    str timezone;               /* of the person; may be empty */
-    str press_tool, press_args; /* of a button; empty: the model is asked */
-    uint32_t max_rounds;        /* of the agent, when the request came; its settings may change */
-    str locale;                 /* likewise */
-    enum busy busy;             /* what becomes of it on a busy thread */
+    str input;                             /* JSON that is stored with the run; may be empty */
+    str tools, context;                    /* likewise, as in struct leg_input */
+    str timezone;                          /* of the person; may be empty */
+    str press_tool, press_args;            /* of a button; empty: the model is asked */
+    struct agent_brief agent;              /* when the request came; its settings may change */
     unsigned char random[ID_RANDOM_BYTES]; /* for what is cancelled on its behalf */
 };
 
-/* On the loop: a new task, and what is copied from the agent. The rest is the caller's. */
+/* On the loop: a new task. The rest is the caller's, the agent too. */
 void start_run_init(struct start_run *start, struct exchange *x);
 
 /* tc->thread is the thread, whose newest fact was `seq` when the request came. Messages have their

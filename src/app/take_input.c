@@ -105,7 +105,7 @@ static enum err add_thread(struct take_input *take, struct db *db)
     *thread = (struct thread){.owner = change->x->who.user,
                               .thread_id = take->thread_id,
                               .title = title_from(change_arena(change), input->messages[0].plain),
-                              .agent = change->x->server->agent.name,
+                              .agent = take->start.agent.name,
                               .created = change->now,
                               .updated = change->now};
     enum err e = thread_add(db, thread);
@@ -297,6 +297,7 @@ enum err take_input(struct change *change, struct db *db)
     bool is_new = e == ERR_NOT_FOUND;
     if (e && !is_new) return e;
     change->thread = tc->thread.id;
+    take->start.agent = *agent_briefs_pick(&take->agents, tc->thread.agent);
     if (!is_new) e = repeated(take, db);
     if (e != ERR_NOT_FOUND) return e;
     e = is_new ? OK : waits_load(db, arena, tc->thread.id, &waits);

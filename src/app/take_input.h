@@ -30,6 +30,7 @@ struct take_input {
     struct settle settle;       /* via "ag-ui" */
     struct plain_message plain; /* its new messages */
     struct start_run start;     /* if they are no answer */
+    struct agent_briefs agents; /* to choose its agent from; one if the request names it */
 
     /* Set by take_input, for the stream; not of a repetition. */
     str wait_run; /* the run whose leg begins, or will; empty: none, it joins */

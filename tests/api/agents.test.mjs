@@ -58,7 +58,7 @@ describe('GET /agents', () => {
     const found = await agent(server);
     const { tools } = found.capabilities;
     assert.deepEqual(found, {
-      name: 'assistant', model: 'demo', starters: [], plan: 'auto',
+      name: 'assistant', model: 'demo', provider: 'demo', starters: [], plan: 'auto',
       limits: { upload: 100 * 1024 * 1024, body: 16 * 1024 * 1024, maxToolRounds: 30 },
       capabilities: { askUser: true, tools, plan: true, attachments: true },
     });
@@ -83,7 +83,7 @@ agents:
     tools: []
 `);
     assert.deepEqual(await agent(home.server), {
-      name: 'assistant', model: 'demo',
+      name: 'assistant', model: 'demo', provider: 'demo',
       starters: ['帮我约明天下午三点的评审会', 'What is on, "today"?\nAnd then?'],
       locale: 'en', plan: 'never',
       limits: { upload: 2 * 1024 * 1024, body: 1024 * 1024, maxToolRounds: 7 },

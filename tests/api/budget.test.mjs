@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Budgets of a run: rounds, tokens, minutes. Each ends it in good order, none counts the time that a person takes, and
+// Budgets of a run: rounds, tokens, money, minutes. Each ends it in good order, none counts the time that a person takes, and
 // all survive a restart.
 
 import assert from 'node:assert/strict';
@@ -185,6 +185,50 @@ describe('tokens', () => {
     await settle(place.home.server, question.interactionId, { answer: 'yes' });
     const facts = await factsUntil(t, place.home.server, threadId, finished('exhausted'));
     assert.deepEqual([told(facts), facts.at(-1).data.usage.inputTokens], [['exhausted', 'budget_exhausted'], 1200]);
+  });
+});
+
+// The same money: a token in costs 0.001 USD, and a run may cost 1.
+describe('cost', () => {
+  const PRICE = { FERMATA_MODEL_PRICE_INPUT: '1000', FERMATA_MODEL_PRICE_OUTPUT: '0' };
+  let place;
+  before(async () => {
+    place = await startPlace({ after: (fn) => closing.unshift(fn) }, LINES, { assistant: { budget: { cost: 1 } }, env: PRICE });
+  });
+
+  for (const [word, text, turns, cost] of [['spend', EN, 2, 1.1], ['花', ZH, 1, 1.1]]) {
+    test(`${word}: used up, the mechanical text follows, and the model is not asked again`, async (t) => {
+      const { facts, threadId } = await through(t, word, place.home.server);
+      assert.deepEqual([told(facts), lastText(facts).content], [['exhausted', 'budget_exhausted'], text]);
+      assert.equal(askedAbout(place.asked, word).length, turns);
+      assert.equal(resultsOf(facts).length, turns, 'what was called has its result');
+      assert.deepEqual([facts.at(-1).data.usage.cost, facts.at(-1).data.usage.currency], [cost, 'USD']);
+      assert.equal((await history(place.home.server, threadId)).messages.at(-1).content, text);
+      assert.equal((await runOf(place.home.server, threadId)).status, 'exhausted');
+    });
+  }
+
+  test('a token short of it is enough for one more', async (t) => {
+    const { facts } = await through(t, 'exact', place.home.server);
+    assert.deepEqual([told(facts), lastText(facts).content], [['completed', undefined], 'Just in time.']);
+    assert.equal(facts.at(-1).data.usage.cost, 1);
+  });
+
+  test('is counted over a pause and a kill', async (t) => {
+    const { open: [question], threadId } = await waiting(place.home.server, 'waits');
+    await place.home.server.kill9();
+    place.home.server = null;
+    await place.home.start();
+    await settle(place.home.server, question.interactionId, { answer: 'yes' });
+    const facts = await factsUntil(t, place.home.server, threadId, finished('exhausted'));
+    assert.deepEqual([told(facts), facts.at(-1).data.usage.cost], [['exhausted', 'budget_exhausted'], 1.2]);
+  });
+
+  test('the next run has its own', async (t) => {
+    const { threadId } = await through(t, 'spend', place.home.server);
+    const start = await accepted(place.home.server, { threadId, messages: [user('exact')] });
+    const facts = await factsUntil(t, place.home.server, threadId, finished('completed'), { after: start.seq });
+    assert.equal(facts.at(-1).data.usage.cost, 1);
   });
 });
 

@@ -186,11 +186,13 @@ describe('threads', () => {
   test('one thread, member by member', async (t) => {
     const { facts } = await talk(t, server, { threadId: 'one', messages: [user('A title 标题')] });
     const thread = (await get(server, '/threads/one')).json();
-    assert.deepEqual(Object.keys(thread), ['threadId', 'title', 'agent', 'seq', 'createdAt', 'updatedAt']);
+    assert.deepEqual(Object.keys(thread), ['threadId', 'title', 'agent', 'seq', 'createdAt', 'updatedAt', 'usage']);
     assert.deepEqual([thread.threadId, thread.title, thread.agent, thread.seq], ['one', 'A title 标题', 'assistant', facts.at(-1).seq]);
     assert.match(thread.createdAt, TIME);
     assert.ok(thread.updatedAt >= thread.createdAt);
-    assert.deepEqual((await threadsOf('?limit=1')).threads[0], thread, 'the newest of the list');
+    const { usage, ...row } = thread;
+    assert.deepEqual(usage, [facts.at(-1).data.usage]);
+    assert.deepEqual((await threadsOf('?limit=1')).threads[0], row, 'the newest of the list');
     assertProblem(await get(server, '/threads/nowhere'), 404, 'not_found');
   });
 

@@ -501,12 +501,15 @@ static void check_budget(struct sim *sim, const struct view *view, const struct 
     sim->log.tokens += input->turn.usage.input_tokens + input->turn.usage.output_tokens;
     if (o->state.input_tokens + o->state.output_tokens != log->tokens)
         broken(sim, "the tokens do not add up");
+    sim->log.cost += 3 * input->turn.usage.input_tokens + 7 * input->turn.usage.output_tokens;
+    if (o->state.cost != log->cost) broken(sim, "the costs do not add up");
     if (o->state.round_used > o->state.max_rounds) broken(sim, "a round too many");
     bool overdue = input->kind == INPUT_OVERDUE;
     if (overdue) {
         uint64_t active = view->state.active_ms + (uint64_t)(input->now - view->state.leg_since);
         bool late = agent->active_ms_max && active >= (uint64_t)agent->active_ms_max;
-        bool dear = agent->tokens_max && log->tokens >= agent->tokens_max;
+        bool dear = (agent->tokens_max && log->tokens >= agent->tokens_max) ||
+                    (agent->cost_max && log->cost >= agent->cost_max);
         if (!late && !dear) broken(sim, "a budget is used up that is not");
     }
     if (o->status == RUN_EXHAUSTED && !overdue && o->state.round_used < o->state.max_rounds)

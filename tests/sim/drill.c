@@ -48,7 +48,7 @@ void drill_init(struct sim *sim)
     bool plans = cell->at == AT_PLAN || cell->at == AT_CONFIRM;
     agent->plan = plans ? PLAN_AUTO : PLAN_NEVER;
     agent->ask_user = true;
-    agent->tokens_max = 0;
+    agent->tokens_max = agent->cost_max = 0;
     agent->active_ms_max = 0;
     agent->max_rounds = cell->at == AT_DELIVER ? 1 + below(chance, 2) : 6;
     if (lost && cell->at == AT_DELIVER) { /* a model that is away is not waited for there */

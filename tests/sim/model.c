@@ -228,5 +228,6 @@ struct turn speech_so_far(struct sim *sim, struct arena *arena)
         .calls = speech->calls,
         .call_count = speech->whole ? speech->call_count : 0,
         .usage = speech->whole ? speech->usage : (struct model_usage){0},
+        .price = speech->whole ? sim->house.agent.model.price : (struct model_price){0},
     };
 }

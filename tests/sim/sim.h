@@ -130,6 +130,7 @@ struct log {
     uint32_t turns;     /* of the model, that became facts */
     uint32_t wrong;     /* turns with a call to correct, in a row */
     uint64_t tokens;    /* of those turns */
+    uint64_t cost;      /* likewise */
     msec leg_since;     /* in a leg */
     uint64_t active_ms; /* in legs that have ended */
 };

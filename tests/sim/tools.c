@@ -124,7 +124,7 @@ void house_init(struct sim *sim)
     for (size_t i = 0; i < FAKE_COUNT; i++) house->settings[i] = NO_VERDICT;
     house->agent = (struct agent){
         .name = STR("assistant"),
-        .model = {.name = "fake"},
+        .model = {.name = "fake", .price = {3, 7, "USD"}},
         .plan = one_in(chance, 6)   ? PLAN_NEVER
                 : one_in(chance, 6) ? PLAN_ALWAYS
                                     : PLAN_AUTO,
@@ -132,6 +132,7 @@ void house_init(struct sim *sim)
         .max_rounds = rounds[below(chance, COUNT(rounds))],
         .locale = str_c(locales[below(chance, 2)]),
         .tokens_max = one_in(chance, 8) ? 50 + below(chance, 400) : 0,
+        .cost_max = one_in(chance, 8) ? 200 + below(chance, 1500) : 0,
         .active_ms_max = one_in(chance, 8) ? 200 + below(chance, 2000) : 0,
     };
     house_build(sim);

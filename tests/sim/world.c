@@ -251,6 +251,8 @@ static void store_run(struct sim *sim, const struct outcome *o)
     run->status = o->status;
     run->input_tokens = o->state.input_tokens;
     run->output_tokens = o->state.output_tokens;
+    run->cost = o->state.cost;
+    run->currency = keep(sim, o->state.currency);
     run->ended = o->ended ? sim->now : 0;
     if (!o->leg_begins) return;
     run->legs++;
@@ -342,7 +344,9 @@ void world_fail(struct sim *sim)
                                   .task_id = run->task_id,
                                   .locale = STR("en"),
                                   .input_tokens = run->input_tokens,
-                                  .output_tokens = run->output_tokens}};
+                                  .output_tokens = run->output_tokens,
+                                  .cost = run->cost,
+                                  .currency = run->currency}};
     for (size_t i = 0; i < sim->world.call_count; i++)
         if (sim->world.calls[i].run == run->id && !sim->world.calls[i].result_id.len)
             *ROWS_ADD(&arena, view.calls.rows, view.calls.count) = sim->world.calls[i];

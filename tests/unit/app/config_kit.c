@@ -23,8 +23,8 @@ int config_kit_teardown(void **state)
 {
     struct config_kit *f = *state;
     arena_done(&f->arena);
-    static const char *const files[] = {"fermata.yaml", "other.yaml",      "key",
-                                        "token.txt",    "hook-secret.txt", "printed.yaml"};
+    static const char *const files[] = {"fermata.yaml",    "other.yaml",   "key",    "token.txt",
+                                        "hook-secret.txt", "printed.yaml", "key.txt"};
     for (size_t i = 0; i < COUNT(files); i++) unlink(files[i]);
     if (chdir(f->before)) return -1;
     return rmdir(f->dir);

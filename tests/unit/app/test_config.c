@@ -26,7 +26,7 @@ static void defaults(void **state)
     assert_int_equal(c->log.level, LOG_INFO);
     assert_str(c->secret_file, STR(""));
     assert_str(c->script, STR(""));
-    assert_int_equal(c->model_provider, PROVIDER_DEMO);
+    assert_int_equal(c->model.provider, PROVIDER_DEMO);
     assert_int_equal(c->auth_cors.count, 0);
     assert_int_equal(c->auth_hosts.count, 0);
     assert_int_equal(c->body_bytes_max, 16 << 20);
@@ -34,7 +34,7 @@ static void defaults(void **state)
     assert_int_equal(c->connections_max, 10000);
     assert_int_equal(c->rate_max, 0);
     assert_str(c->script_log, STR(""));
-    const struct config_agent *a = &c->agent;
+    const struct config_agent *a = &c->agents.items[0];
     assert_str(a->prompt, STR(""));
     assert_int_equal(a->tools.count, 1);
     assert_str(a->tools.items[0], STR("*"));
@@ -90,7 +90,7 @@ static void every_option_in_the_file(void **state)
     assert_true(c->log.json);
     assert_str(c->secret_file, STR("/run/secret"));
     assert_str(c->script, STR("answers.jsonl"));
-    assert_int_equal(c->model_provider, PROVIDER_SCRIPTED);
+    assert_int_equal(c->model.provider, PROVIDER_SCRIPTED);
     assert_int_equal(c->auth_cors.count, 2);
     assert_str(c->auth_cors.items[1], STR("http://b.example:81"));
     assert_int_equal(c->auth_hosts.count, 1);
@@ -124,7 +124,7 @@ static void the_agent_in_the_file(void **state)
                        "    policy: {calendar_write: confirm, \"files.*\": deny, '*': allow}\n"
                        "    approvers: {calendar_delete: approver, x: user, 'y*': operator}\n"));
     config_kit_ok(f, config_kit_load(f, NULL, NULL));
-    const struct config_agent *a = &f->config.agent;
+    const struct config_agent *a = &f->config.agents.items[0];
     assert_str(f->config.script_log, STR("log.jsonl"));
     assert_str(a->prompt, STR("You are \"Fermata\".\n\n休止符：等一等。\n"));
     assert_int_equal(a->tools.count, 3);
@@ -161,7 +161,7 @@ static void the_agent_in_the_file(void **state)
                 "    policy: {calendar_write: confirm, \"files.*\": deny, \"*\": allow}  # ");
     assert_part(out.p, "    budget:\n      tokens: 200000  # fermata.yaml:16\n");
     config_kit_reads_back(f);
-    assert_str(f->config.agent.prompt, STR("You are \"Fermata\".\n\n休止符：等一等。\n"));
+    assert_str(f->config.agents.items[0].prompt, STR("You are \"Fermata\".\n\n休止符：等一等。\n"));
 }
 
 /* Whatever text a person writes is what they find again. */
@@ -184,18 +184,18 @@ static void any_text(void **state)
         struct config_arg arg = {config_flag(STR("agents-assistant-prompt")), rows[i]};
         char *const none[] = {NULL};
         config_kit_ok(f, config_load(&f->arena, &arg, 1, none, &f->config, &f->fault));
-        assert_str(f->config.agent.prompt, rows[i]);
+        assert_str(f->config.agents.items[0].prompt, rows[i]);
         config_kit_reads_back(f);
-        assert_str(f->config.agent.prompt, rows[i]);
+        assert_str(f->config.agents.items[0].prompt, rows[i]);
     }
     config_kit_put("fermata.yaml",
                    STR("agents: {assistant: {starters: [\"a\\nb\", \"\\e\", \"  # c\"]}}\n"));
     config_kit_ok(f, config_kit_load(f, NULL, NULL));
     config_kit_reads_back(f);
-    assert_int_equal(f->config.agent.starters.count, 3);
-    assert_str(f->config.agent.starters.items[0], STR("a\nb"));
-    assert_str(f->config.agent.starters.items[1], STR("\x1B"));
-    assert_str(f->config.agent.starters.items[2], STR("  # c"));
+    assert_int_equal(f->config.agents.items[0].starters.count, 3);
+    assert_str(f->config.agents.items[0].starters.items[0], STR("a\nb"));
+    assert_str(f->config.agents.items[0].starters.items[1], STR("\x1B"));
+    assert_str(f->config.agents.items[0].starters.items[2], STR("  # c"));
 }
 
 static void maps(void **state)
@@ -204,7 +204,7 @@ static void maps(void **state)
     config_kit_put("fermata.yaml", STR("agents: {assistant: {policy: {a: deny, b: deny}}}\n"));
     config_kit_ok(f, config_kit_load(f, "FERMATA_AGENTS_ASSISTANT_POLICY=c = allow , d*=confirm",
                                      NULL));
-    const struct policy *policy = &f->config.agent.policy;
+    const struct policy *policy = &f->config.agents.items[0].policy;
     assert_int_equal(policy->count, 2); /* replaced, not joined */
     assert_str(policy->rows[0].pattern, STR("c"));
     assert_int_equal(policy->rows[0].verdict, VERDICT_ALLOW);
@@ -213,10 +213,10 @@ static void maps(void **state)
     config_kit_put("fermata.yaml",
                    STR("agents: {assistant: {policy: {}, approvers: , tools: []}}\n"));
     config_kit_ok(f, config_kit_load(f, NULL, NULL));
-    assert_int_equal(policy->count, 0);
-    assert_int_equal(f->config.agent.tools.count, 0); /* none, unlike absent */
+    assert_int_equal(f->config.agents.items[0].policy.count, 0);
+    assert_int_equal(f->config.agents.items[0].tools.count, 0); /* none, unlike absent */
     config_kit_reads_back(f);
-    assert_int_equal(f->config.agent.tools.count, 0);
+    assert_int_equal(f->config.agents.items[0].tools.count, 0);
 }
 
 /* Later wins, and each place is named behind the value. */
@@ -339,7 +339,7 @@ static void refused_files(void **state)
         {"limits:\n  bdy: 1\n", "fermata.yaml:2: \"limits.bdy\" is an unknown key; did you mean "
                                 "\"limits.body\"?"},
         {"body: 1\n", "did you mean \"limits.body\"?"},
-        {"cros: []\n", "did you mean \"auth.cors\"?"},
+        {"crs: []\n", "did you mean \"auth.cors\"?"},
         {"auth: {trusted_proxies: []}\n", "did you mean \"trusted_proxies\"?"},
         {"limits.body: 1MiB\n", "\"limits.body\" has a dot; put the part behind it"},
         {"'': 1\n", "\"\" is an unknown key"},
@@ -362,9 +362,12 @@ static void refused_files(void **state)
         {"agents: {assistant: {prompt: [a]}}\n", "takes one value"},
         {"agents: {assistant: {prompts: a}}\n", "did you mean \"agents.assistant.prompt\"?"},
         {"agents: {assistant: {budget: 5}}\n", "\"agents.assistant.budget\" has keys of its own"},
-        {"agents: {assistant: {budget: {cost: 1}}}\n",
-         "\"agents.assistant.budget.cost\" is an unknown key"},
-        {"agents: {other: {busy: reject}}\n", "\"agents.other\" is an unknown key"},
+        {"agents: {assistant: {budget: {costs: 1}}}\n",
+         "\"agents.assistant.budget.costs\" is an unknown key; did you mean "
+         "\"agents.assistant.budget.cost\"?"},
+        {"agent: {}\n", "did you mean \"agents\"?"},
+        {"modles: {}\n", "did you mean \"models\"?"},
+        {"mpc: {}\n", "did you mean \"mcp\"?"},
         {"tool: []\n", "did you mean \"tools\"?"},
         {"webhook: []\n", "did you mean \"webhooks\"?"},
         {"auth: {webhooks: []}\n", "did you mean \"webhooks\"?"},
@@ -428,10 +431,65 @@ static void values(void **state)
         {"script=a b.jsonl", NULL},
         {"model-provider=demo", NULL},
         {"model-provider=scripted\nscript=x", NULL},
-        {"model-provider=openai", "\"openai\" is not built yet; write demo or scripted"},
-        {"model-provider=anthropic", "\"anthropic\" is not built yet; write demo or scripted"},
-        {"model-provider=Demo", "\"Demo\" is no provider; write demo or scripted"},
-        {"model-provider=demoo", "\"demoo\" is no provider; write demo or scripted"},
+        {"model-provider=openai\nmodel-name=gpt-5.1", NULL},
+        {"model-provider=anthropic\nmodel-name=claude-sonnet-4-5", NULL},
+        {"model-provider=openai",
+         "--model-provider: model.name is missing; write what the service"},
+        {"model-provider=anthropic", "model.name is missing"},
+        {"model-provider=Demo",
+         "\"Demo\" is no provider; write demo, scripted, openai or anthropic"},
+        {"model-provider=demoo", "\"demoo\" is no provider"},
+        {"model-name=a b/c:d", NULL},
+        {"model-base-url=http://127.0.0.1:1/v1/", NULL},
+        {"model-base-url=127.0.0.1:1",
+         "\"127.0.0.1:1\" does not begin with http:// or https://; write a URL such as"},
+        {"model-base-url=http://a?b=c", "has a query"},
+        {"model-base-url=http://a#b", "has a fragment"},
+        {"model-base-url=http://a:0", "has port 0"},
+        {"model-base-url=http://u:TOPSECRET@a", "\"(hidden)\" has a user name in it"},
+        {"model-api-key=a b", "\"(hidden)\" has spaces"},
+        {"model-window=0", NULL},
+        {"model-window=1000000000", NULL},
+        {"model-window=1000000001", "is not from 0 to 1000000000"},
+        {"model-window=2\nmodel-max-output=1", NULL},
+        {"model-window=2\nmodel-max-output=2",
+         "--model-window: model.window leaves no room beside max_output"},
+        {"model-max-output=1000000000", NULL},
+        {"model-max-output=1000000001", "is not from"},
+        {"model-images=false", NULL},
+        {"model-images=no", "\"no\" is neither; write true or false"},
+        {"model-retry-ms=0", NULL},
+        {"model-retry-ms=60000", NULL},
+        {"model-retry-ms=60001", "is not from 0 to 60000"},
+        {"model-connect-s=1", NULL},
+        {"model-connect-s=0", "is not from 1 to 3600"},
+        {"model-first-byte-s=3600", NULL},
+        {"model-first-byte-s=3601", "is not from 1 to 3600"},
+        {"model-idle-s=0", "is not from 1 to 3600"},
+        {"model-price-input=0\nmodel-price-output=1000000", NULL},
+        {"model-price-input=0\nmodel-price-output=1000000.000000", NULL},
+        {"model-price-input=0\nmodel-price-output=1000000.000001", "is not from 0 to 1000000"},
+        {"model-price-input=1000001", "is not from 0 to 1000000; write a number such as 0.5"},
+        {"model-price-input=99999999999999999999", "is not from 0 to 1000000"},
+        {"model-price-input=0.000001\nmodel-price-output=00.5", NULL},
+        {"model-price-input=0.0000001", "has more than 6 decimals"},
+        {"model-price-input=.5", "is not a number"},
+        {"model-price-input=5.", "is not a number"},
+        {"model-price-input=1.2.3", "is not a number"},
+        {"model-price-input=-1", "is not a number"},
+        {"model-price-input=1e3", "is not a number"},
+        {"model-price-input=1,5", "is not a number"},
+        {"model-price-input=1",
+         "--model-price-input: model.price.input is half a price; give both"},
+        {"model-price-output=1", "--model-price-output: model.price.output is half a price"},
+        {"model-price-currency=CNY", NULL},
+        {"model-price-currency=usd", "\"usd\" is no currency; write 3 capital letters"},
+        {"model-price-currency=US", "is no currency"},
+        {"model-price-currency=USDT", "is no currency"},
+        {"agents-assistant-budget-cost=0.5", NULL},
+        {"agents-assistant-budget-cost=1000000", NULL},
+        {"agents-assistant-budget-cost=1000000.5", "is not from 0 to 1000000"},
+        {"agents-assistant-budget-cost=x", "is not a number"},
         {"auth-cors=https://a,http://b:1", NULL},
         {"auth-cors=*", "\"*\" does not begin with http://"},
         {"auth-cors=https://a/", "goes on behind the host; write origins such as"},
@@ -566,7 +624,7 @@ static void long_lists(void **state)
     for (int i = 1; i < CONFIG_LIST_MAX; i++) buf_printf(&text, ",a%d=deny", i);
     buf_char(&text, '\0');
     config_kit_ok(f, config_kit_load(f, NULL, text.p));
-    assert_int_equal(f->config.agent.policy.count, CONFIG_LIST_MAX);
+    assert_int_equal(f->config.agents.items[0].policy.count, CONFIG_LIST_MAX);
     text.len--;
     buf_append(&text, STR(",b=deny\0"));
     assert_int_equal(config_kit_load(f, NULL, text.p), ERR_CONFIG);
@@ -592,7 +650,7 @@ static void scripts(void **state)
     struct config_kit *f = *state;
     config_kit_ok(f, config_kit_load(f, "FERMATA_MODEL_PROVIDER=scripted\nFERMATA_SCRIPT=a.jsonl",
                                      NULL));
-    assert_int_equal(f->config.model_provider, PROVIDER_SCRIPTED);
+    assert_int_equal(f->config.model.provider, PROVIDER_SCRIPTED);
     assert_str(f->config.script, STR("a.jsonl"));
     assert_int_equal(f->config.warnings.count, 0);
 
@@ -780,6 +838,10 @@ static void help(void **state)
         assert_part(out.p, parts[lang]);
         assert_part(out.p, "--limits-body SIZE");
         assert_part(out.p, "[127.0.0.1:8080]");
+        assert_part(out.p, " --model-*: provider, base_url, name, ");
+        assert_part(out.p, " --agents-assistant-*: model, prompt, ");
+        assert_part(out.p, "  mcp.NAME.command  ");
+        assert_part(out.p, "  tools[].http.name  ");
     }
 }
 

@@ -117,6 +117,146 @@ static void webhooks(void **state)
     assert_int_equal(h[1].events, EVENT_RESOLVED);
 }
 
+static void servers(void **state)
+{
+    struct config_kit *f = *state;
+    load_ok(f, STR("mcp:\n"
+                   "  files:\n"
+                   "    command: [\"npx\", -y, '', \"a\\nb\", 'null', \"~\", 1]\n"
+                   "    env: {TOKEN: " SECRET_TEXT ", _e9: , LONG: \"x\\ny\"}\n"
+                   "    read: [read_file, 'list_*']\n"
+                   "    idempotent: ['*']\n"
+                   "    timeout_s: 3600\n"
+                   "  web:\n"
+                   "    url: https://example.org/mcp?a=b\n"
+                   "    headers: {X-Tenant: a, Authorization_file: token.txt}\n"
+                   "    trusted: true\n"));
+    assert_int_equal(f->config.mcps.count, 2);
+    const struct config_mcp *m = f->config.mcps.items;
+    assert_int_equal(m[0].line, 2);
+    assert_str(m[0].name, STR("files"));
+    assert_int_equal(m[0].command.count, 7);
+    assert_str(m[0].command.items[0], STR("npx"));
+    assert_str(m[0].command.items[2], STR(""));
+    assert_str(m[0].command.items[3], STR("a\nb"));
+    assert_str(m[0].command.items[4], STR("null"));
+    assert_str(m[0].command.items[5], STR("~"));
+    assert_int_equal(m[0].env.count, 3);
+    assert_str(m[0].env.items[0].name, STR("TOKEN"));
+    assert_str(m[0].env.items[0].value, STR(SECRET_TEXT));
+    assert_str(m[0].env.items[1].value, STR(""));
+    assert_str(m[0].env.items[2].value, STR("x\ny"));
+    assert_str(m[0].url, STR(""));
+    assert_false(m[0].trusted);
+    assert_str(m[0].read.items[1], STR("list_*"));
+    assert_int_equal(m[0].idempotent.count, 1);
+    assert_int_equal(m[0].timeout_s, 3600);
+
+    assert_str(m[1].name, STR("web"));
+    assert_int_equal(m[1].command.count, 0);
+    assert_str(m[1].url, STR("https://example.org/mcp?a=b"));
+    assert_int_equal(m[1].headers.count, 2);
+    assert_str(m[1].headers.items[1].value, STR("Bearer " SECRET_TEXT));
+    assert_true(m[1].trusted);
+    assert_int_equal(m[1].read.count, 0);
+    assert_int_equal(m[1].timeout_s, MCP_CALL_S);
+
+    AUTO(buf_done) struct buf out;
+    config_kit_print(f, &out);
+    assert_null(strstr(out.p, "TOPSECRET"));
+    assert_part(out.p, "mcp:\n"
+                       "  files:  # fermata.yaml:2\n"
+                       "    command: [\"npx\", \"-y\", \"\", \"a\\nb\", \"null\", \"~\", \"1\"]  # "
+                       "fermata.yaml:2\n"
+                       "    env:  # fermata.yaml:2\n"
+                       "      # TOKEN: (hidden)  # fermata.yaml:2\n"
+                       "      # _e9: (hidden)  # fermata.yaml:2\n"
+                       "      # LONG: (hidden)  # fermata.yaml:2\n"
+                       "    trusted: false  # fermata.yaml:2\n"
+                       "    read: [\"read_file\", \"list_*\"]  # fermata.yaml:2\n"
+                       "    idempotent: [\"*\"]  # fermata.yaml:2\n"
+                       "    timeout_s: 3600  # fermata.yaml:2\n"
+                       "  web:  # fermata.yaml:8\n"
+                       "    url: \"https://example.org/mcp?a=b\"  # fermata.yaml:8\n"
+                       "    headers:  # fermata.yaml:8\n"
+                       "      # X-Tenant: (hidden)  # fermata.yaml:8\n"
+                       "      Authorization_file: token.txt  # fermata.yaml:8\n"
+                       "    trusted: true  # fermata.yaml:8\n"
+                       "    read: []  # fermata.yaml:8\n");
+    config_kit_put("printed.yaml", (str){out.p, out.len - 1});
+    config_kit_ok(f, config_kit_load(f, NULL, "config=printed.yaml"));
+    m = f->config.mcps.items;
+    assert_int_equal(f->config.mcps.count, 2);
+    assert_int_equal(m[0].command.count, 7);
+    assert_str(m[0].command.items[3], STR("a\nb"));
+    assert_int_equal(m[0].env.count, 0);
+    assert_int_equal(m[1].headers.count, 1);
+
+    load_ok(f, STR("mcp: {'null': {command: [a], env: }, -: {url: 'http://a', command: }}\n"));
+    assert_str(f->config.mcps.items[0].name, STR("null"));
+    assert_str(f->config.mcps.items[1].name, STR("-"));
+    config_kit_reads_back(f);
+    assert_str(f->config.mcps.items[1].name, STR("-"));
+}
+
+/* The fields of one server. */
+static void refused_servers(void **state)
+{
+    struct config_kit *f = *state;
+    static const struct {
+        const char *yaml, *refused;
+    } rows[] = {
+        {"mcp:\n  a: {}\n", "fermata.yaml:2: \"mcp.a\" has neither command nor url; write one"},
+        {"mcp: {a: }\n", "\"mcp.a\" has keys of its own"},
+        {"mcp: {a: {command: [x], url: 'http://a'}}\n",
+         "\"mcp.a\" has both command and url; remove one"},
+        {"mcp: {a: {command: []}}\n",
+         "\"mcp.a.command\" has no program in it; write a list such as [npx, -y, some-server]"},
+        {"mcp: {a: {command: ['', b]}}\n", "has no program in it"},
+        {"mcp: {a: {command: x}}\n", "\"mcp.a.command\" takes a list"},
+        {"mcp: {a: {command: [x, [y]]}}\n", "has an item that is no text"},
+        {"mcp: {a: {command: [x, ~]}}\n", "has an item that is no text"},
+        {"mcp: {a: {comand: [x]}}\n",
+         "\"mcp.a.comand\" is an unknown key; did you mean \"command\"?"},
+        {"mcp: {a: {url: 'ftp://a'}}\n", "mcp.a.url: \"ftp://a\" does not begin with http://"},
+        {"mcp: {a: {command: [x], headers: {A: TOPSECRET}}}\n",
+         "\"mcp.a.headers\" is said of a program, which gets none; use env"},
+        {"mcp: {a: {url: 'http://a', env: {A: TOPSECRET}}}\n",
+         "\"mcp.a.env\" is said of a server that is not started here; use headers"},
+        {"mcp: {a: {url: 'http://a', headers: {accept: x}}}\n",
+         "\"mcp.a.headers\" has a header that Fermata sets itself"},
+        {"mcp: {a: {url: 'http://a', headers: {MCP-Session-Id: x}}}\n", "Fermata sets itself"},
+        {"mcp: {a: {url: 'http://a', headers: {Content-Type: x}}}\n", "Fermata sets itself"},
+        {"mcp: {a: {command: [x], env: [A]}}\n", "\"mcp.a.env\" takes a map"},
+        {"mcp: {a: {command: [x], env: {'': TOPSECRET}}}\n",
+         "mcp.a.env: \"\" is no name of a variable; write a map such as {TOKEN: abc}"},
+        {"mcp: {a: {command: [x], env: {9A: TOPSECRET}}}\n", "\"9A\" is no name of a variable"},
+        {"mcp: {a: {command: [x], env: {A=B: TOPSECRET}}}\n", "is no name of a variable"},
+        {"mcp: {a: {command: [x], env: {A: [TOPSECRET]}}}\n", "\"A\" takes one value"},
+        {"mcp: {a: {command: [x], trusted: yes}}\n",
+         "mcp.a.trusted: \"yes\" is neither; write true or false"},
+        {"mcp: {a: {command: [x], read: read_file}}\n", "\"mcp.a.read\" takes a list"},
+        {"mcp: {a: {command: [x], read: ['a*b']}}\n",
+         "mcp.a.read: \"a*b\" has a * that is not at its end"},
+        {"mcp: {a: {command: [x], idempotent: ['']}}\n", "mcp.a.idempotent: \"\" is empty"},
+        {"mcp: {a: {command: [x], timeout_s: 0}}\n",
+         "mcp.a.timeout_s: \"0\" is not from 1 to 3600"},
+        {"mcp: {a: {command: [x], timeout_s: 3601}}\n", "is not from 1 to 3600"},
+        {"mcp: {calendar: {command: [x]}}\n",
+         "\"mcp.calendar\" is the name of a built-in tool; choose another one"},
+        {"mcp: {place_order: {command: [x]}}\n" TOOL_YAML,
+         "\"tools[0].http.name\" is the name of an MCP server; give each its own"},
+        {TOOL_YAML "mcp: {place_order: {command: [x]}}\n",
+         "\"mcp.place_order\" is the name of an HTTP tool; give each its own"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        config_kit_put("fermata.yaml", str_c(rows[i].yaml));
+        if (config_kit_load(f, NULL, NULL) != ERR_CONFIG) fail_msg("taken: %s", rows[i].yaml);
+        assert_part(f->fault.text, rows[i].refused);
+        assert_null(strstr(f->fault.text, "TOPSECRET"));
+    }
+}
+
 static void empty_lists(void **state)
 {
     struct config_kit *f = *state;
@@ -424,6 +564,48 @@ static void many_headers(struct buf *out, size_t count)
     buf_append(out, STR("}}}]\n"));
 }
 
+static void with_arguments(struct buf *out, size_t count)
+{
+    buf_append(out, STR("mcp: {a: {command: ["));
+    while (count--) buf_append(out, STR("x, "));
+    buf_append(out, STR("]}}\n"));
+}
+
+static void with_argument(struct buf *out, size_t len)
+{
+    buf_append(out, STR("mcp: {a: {command: [x, "));
+    while (len--) buf_char(out, 'y');
+    buf_append(out, STR("]}}\n"));
+}
+
+static void with_variables(struct buf *out, size_t count)
+{
+    buf_append(out, STR("mcp: {a: {command: [x], env: {"));
+    for (size_t i = 0; i < count; i++) buf_printf(out, "V%zu: x, ", i);
+    buf_append(out, STR("}}}\n"));
+}
+
+static void with_variable(struct buf *out, size_t len)
+{
+    buf_append(out, STR("mcp: {a: {command: [x], env: {"));
+    while (len--) buf_char(out, 'V');
+    buf_append(out, STR(": x}}}\n"));
+}
+
+static void with_variable_value(struct buf *out, size_t len)
+{
+    buf_append(out, STR("mcp: {a: {command: [x], env: {A: "));
+    while (len--) buf_char(out, 'v');
+    buf_append(out, STR("}}}\n"));
+}
+
+static void with_patterns(struct buf *out, size_t count)
+{
+    buf_append(out, STR("mcp: {a: {command: [x], read: ["));
+    while (count--) buf_append(out, STR("r, "));
+    buf_append(out, STR("]}}\n"));
+}
+
 static void edges(void **state)
 {
     struct config_kit *f = *state;
@@ -442,6 +624,12 @@ static void edges(void **state)
         {with_header, CONFIG_HEADER_BYTES_MAX, "has a value longer than 8 KiB"},
         {with_header_name, CONFIG_HEADER_NAME_BYTES_MAX, "is longer than 64 bytes"},
         {with_url, CONFIG_TEXT_BYTES_MAX, "is too long"},
+        {with_arguments, CONFIG_LIST_MAX, "\"mcp.a.command\" has more than 100 items"},
+        {with_argument, CONFIG_TEXT_BYTES_MAX, "has an item that is too long"},
+        {with_variables, CONFIG_LIST_MAX, "\"mcp.a.env\" has more than 100 items"},
+        {with_variable, CONFIG_ENV_NAME_BYTES_MAX, "is longer than 128 bytes"},
+        {with_variable_value, CONFIG_PROSE_BYTES_MAX, "\"A\" has a value that is too long"},
+        {with_patterns, CONFIG_LIST_MAX, "\"mcp.a.read\" has more than 100 items"},
     };
     for (size_t i = 0; i < COUNT(rows); i++)
         for (size_t over = 0; over < 2; over++) {
@@ -451,7 +639,9 @@ static void edges(void **state)
             if (!over) {
                 load_ok(f, buf_str(&yaml));
                 const struct config_http_tools *made = &f->config.http_tools;
-                bool hidden = made->count && made->items[0].headers.count;
+                const struct config_mcps *servers_made = &f->config.mcps;
+                bool hidden = (made->count && made->items[0].headers.count) ||
+                              (servers_made->count && servers_made->items[0].env.count);
                 if (!hidden) config_kit_reads_back(f);
                 continue;
             }
@@ -536,20 +726,22 @@ static void examples(void **state)
         str block = {rest.p, (size_t)str_find(rest, STR("```"))};
         buf_append(&yaml, block);
     }
-    assert_int_equal(blocks, 2);
+    assert_int_equal(blocks, 3);
     load_ok(f, buf_str(&yaml));
     assert_int_equal(f->config.http_tools.count, 1);
     assert_int_equal(f->config.http_tools.items[0].risk, RISK_EXTERNAL);
     assert_int_equal(f->config.webhooks.count, 1);
     assert_int_equal(f->config.webhooks.items[0].events, EVENT_OPENED);
+    assert_int_equal(f->config.mcps.count, 2);
 }
 
 int test_record(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, config_kit_setup, config_kit_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(tools),  CASE(summaries),     CASE(webhooks), CASE(empty_lists), CASE(schemas),
-        CASE(values), CASE(refused_lists), CASE(edges),    CASE(printed),     CASE(examples),
+        CASE(tools),           CASE(summaries),   CASE(webhooks), CASE(servers),
+        CASE(refused_servers), CASE(empty_lists), CASE(schemas),  CASE(values),
+        CASE(refused_lists),   CASE(edges),       CASE(printed),  CASE(examples),
     };
 #undef CASE
     return cmocka_run_group_tests_name("app/record", tests, NULL, NULL);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looking whether things are there.
+ *
+ * A model: GET its list of models. A list is free, and asking for it needs the key. Some servers have
+ * no such list: that they say so is enough.
+ *
+ *     2xx           there, and the key is taken       404, 405   there, without a list
+ *     401, 403      the key is refused                others     what it answered
+ *
+ * An MCP server: all are started at once on a loop of our own, which runs until every one of them is
+ * there or is not. The first failure counts: whoever checks does not want to wait for a second try.
+ */
+#include "app/probe.h"
+
+#include <stdlib.h>
+
+#include "app/models.h"
+#include "app/toolbox.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "model/codec.h"
+#include "net/http_client.h"
+#include "net/loop.h"
+
+/* ---- models ---- */
+
+static enum err judge(int status, const struct config_model *config, str *ret_what,
+                      struct fault *reterr)
+{
+    if (status >= 200 && status < 300) {
+        *ret_what = STR("reached");
+        return OK;
+    }
+    if (status == 404 || status == 405) {
+        *ret_what = STR("reached; it offers no list of models");
+        return OK;
+    }
+    if (status == 401 || status == 403)
+        return fault(reterr, ERR_UNAUTHENTICATED, "%.*s: %s (HTTP %d)", STR_ARG(config->base_url),
+                     config->api_key.len ? "the key is refused"
+                                         : "it wants a key: set api_key_file",
+                     status);
+    return fault(reterr, ERR_NETWORK, "%.*s: it answers with HTTP %d", STR_ARG(config->base_url),
+                 status);
+}
+
+enum err probe_model(struct arena *arena, const struct config_model *config, str *ret_what,
+                     struct fault *reterr)
+{
+    if (config->provider != PROVIDER_OPENAI && config->provider != PROVIDER_ANTHROPIC) {
+        *ret_what = STR("built in");
+        return OK;
+    }
+    bool openai = config->provider == PROVIDER_OPENAI;
+    const struct codec *codec = openai ? &codec_openai : &codec_anthropic;
+    const struct model_http_options options = models_http(config);
+    struct client_header headers[PROBE_HEADERS_MAX];
+    size_t count = codec->headers(arena, &options, headers, COUNT(headers));
+    AUTO(buf_done) struct buf body;
+    buf_init(&body, PROBE_BODY_BYTES_MAX);
+    str url =
+        arena_printf(arena, "%.*s%s", STR_ARG(config->base_url), openai ? "/models" : "/v1/models");
+    int status = 0;
+    struct fault why = {0};
+    enum err e = client_call(&(struct client_options){.url = url.p,
+                                                      .headers = headers,
+                                                      .header_count = count,
+                                                      .connect_ms = PROBE_MS_MAX,
+                                                      .total_ms = PROBE_MS_MAX},
+                             &status, &body, &why);
+    if (e == ERR_TOO_LARGE) { /* a long list is one, too */
+        *ret_what = STR("reached");
+        return OK;
+    }
+    if (e) return fault(reterr, e, "%.*s: %s", STR_ARG(config->base_url), why.text);
+    return judge(status, config, ret_what, reterr);
+}
+
+/* ---- servers ---- */
+
+struct probed {
+    struct probe *probe;
+    struct mcp_server *server; /* NULL: it could not be made */
+    bool reached, decided, stopped;
+    struct fault why;
+};
+
+struct probe {
+    struct loop *loop;
+    struct client *client;
+    struct timer *timer;
+    struct probed *rows;
+    size_t count;
+};
+
+static void decide(struct probed *row)
+{
+    struct probe *probe = row->probe;
+    row->decided = true;
+    for (size_t i = 0; i < probe->count; i++)
+        if (!probe->rows[i].decided) return;
+    loop_stop(probe->loop);
+}
+
+static void on_tools(void *arg, struct mcp_server *server)
+{
+    (void)arg, (void)server; /* counted when all is over */
+}
+
+static void on_state(void *arg, struct mcp_server *server, const char *why)
+{
+    struct probed *row = arg;
+    (void)server;
+    if (row->decided) return;
+    row->reached = !why[0];
+    if (!row->reached) fault(&row->why, ERR_NETWORK, "%s", why);
+    decide(row);
+}
+
+/* What a child has to say may be the reason. */
+static void on_stderr(void *arg, struct mcp_server *server, str line)
+{
+    (void)arg;
+    log_info("mcp.stderr", LOG_STR("server", mcp_server_name(server)), LOG_STR("text", line));
+}
+
+static void on_late(void *arg)
+{
+    struct probe *probe = arg;
+    loop_stop(probe->loop);
+}
+
+static void start(struct probed *row, struct arena *arena, const struct config_mcp *config)
+{
+    struct mcp_options options = toolbox_mcp_options(arena, config);
+    options.loop = row->probe->loop;
+    options.client = row->probe->client;
+    options.on_tools = on_tools;
+    options.on_state = on_state;
+    options.on_stderr = on_stderr;
+    options.arg = row;
+    row->decided = mcp_server_new(&options, &row->server, &row->why) != OK;
+}
+
+struct probe *probe_new(struct arena *arena, const struct config *config)
+{
+    struct probe *probe = calloc(1, sizeof *probe);
+    if (!probe) abort();
+    probe->loop = loop_new();
+    probe->client = client_new(probe->loop);
+    probe->timer = timer_new(probe->loop, on_late, probe);
+    probe->count = config->mcps.count;
+    probe->rows = arena_array(arena, probe->count, sizeof *probe->rows);
+    size_t open = 0;
+    for (size_t i = 0; i < probe->count; i++) {
+        probe->rows[i].probe = probe;
+        start(&probe->rows[i], arena, &config->mcps.items[i]);
+        open += !probe->rows[i].decided;
+    }
+    timer_start(probe->timer, PROBE_MS_MAX);
+    if (open) loop_run(probe->loop);
+    timer_stop(probe->timer);
+    return probe;
+}
+
+static void on_stopped(void *arg)
+{
+    struct probed *row = arg;
+    row->stopped = true;
+    for (size_t i = 0; i < row->probe->count; i++)
+        if (!row->probe->rows[i].stopped) return;
+    loop_stop(row->probe->loop);
+}
+
+void probe_free(struct probe *probe)
+{
+    if (!probe) return;
+    bool open = false;
+    for (size_t i = 0; i < probe->count; i++) probe->rows[i].stopped = !probe->rows[i].server;
+    for (size_t i = 0; i < probe->count; i++)
+        if (probe->rows[i].server)
+            mcp_server_stop(probe->rows[i].server, on_stopped, &probe->rows[i]);
+    for (size_t i = 0; i < probe->count; i++) open = open || !probe->rows[i].stopped;
+    timer_start(probe->timer, SHUTDOWN_MS_MAX);
+    if (open) loop_run(probe->loop);
+    for (size_t i = 0; i < probe->count; i++) mcp_server_free(probe->rows[i].server);
+    timer_free(probe->timer);
+    client_free(probe->client);
+    loop_free(probe->loop);
+    free(probe);
+}
+
+enum err probe_server(const struct probe *probe, size_t index, struct tools *ret_tools,
+                      struct fault *reterr)
+{
+    const struct probed *row = &probe->rows[index];
+    if (row->reached) {
+        *ret_tools = mcp_tools(row->server);
+        return OK;
+    }
+    return fault(reterr, ERR_NETWORK, "%s",
+                 row->why.text[0] ? row->why.text : "no answer within 10 seconds");
+}
+
+struct loop *probe_loop(const struct probe *probe)
+{
+    return probe->loop;
+}
+
+struct client *probe_client(const struct probe *probe)
+{
+    return probe->client;
+}

@@ -48,6 +48,11 @@ struct mcp_options {
     void (*on_tools)(void *arg, struct mcp_server *server);
     /* It was reached, it is gone, it could not be started: for the log; why is "" when it is there. */
     void (*on_state)(void *arg, struct mcp_server *server, const char *why);
+    /* A line that the child wrote to its standard error, for the log. May be NULL. */
+    void (*on_stderr)(void *arg, struct mcp_server *server, str line);
+    /* Something else for the log: a tool that is left out, a line of the server's own log, a message
+     * that could not be read. `what` is one of a few constant words. May be NULL. */
+    void (*on_note)(void *arg, struct mcp_server *server, const char *what, str text);
     void *arg;
 };
 

@@ -19,26 +19,33 @@ struct mcp_link;
 struct mcp_pair;
 
 enum mcp_loss {
-    MCP_AWAY, /* surely not seen by the server: not started, not connected, refused by HTTP (404 to an
-                    old session, 401, 503 ...) before anything was done */
-    MCP_LOST, /* sent, and no whole answer: the child died, the stream broke, a time-out of HTTP */
+    MCP_AWAY, /* surely not done: not started, not connected, refused by HTTP (3xx and 4xx: 401, 403,
+                 429 ...) */
+    MCP_LOST, /* sent, and no whole answer: the child died, the stream broke, a time-out of HTTP, an HTTP
+                 5xx, an answer that is no message */
     MCP_NO_SESSION, /* HTTP 404 to a session that we had: begin a new one; surely not done */
 };
 
-/* No callback comes from inside a function below, and none after mcp_link_free. */
+/* No callback comes from inside a function below, and none after mcp_link_free, which may be called
+ * from inside each of them. Those that are NULL are not called. */
 struct mcp_link_events {
-    void (*on_open)(void *arg);              /* messages may be sent */
-    void (*on_message)(void *arg, str json); /* one message, valid UTF-8 on one line, at most
-                                                MCP_MESSAGE_BYTES_MAX; borrowed */
-    /* HTTP only: what is special about the head of an answer: its Mcp-Session-Id (empty: none). */
+    void (*on_open)(void *arg); /* messages may be sent */
+    /* One message: a JSON object by json_scan's verdict, valid UTF-8 on one line, at most
+     * MCP_MESSAGE_BYTES_MAX; borrowed. json_parse may still refuse it: a key twice in an inner object,
+     * too many values. If it has our id it was the end of that request all the same. */
+    void (*on_message)(void *arg, str json);
+    /* HTTP only: the answer to a message names a session (Mcp-Session-Id), before the answer itself
+     * comes. Not called when it names none. */
     void (*on_session)(void *arg, str session);
+    /* request 0: a notification or a response of ours did not get through (HTTP only). */
     void (*on_lost)(void *arg, uint64_t request, enum mcp_loss loss, int http_status,
                     const struct fault *why);
     /* The whole link is gone; on_lost has come for every open request before. stdio: the child has
      * ended or speaks nonsense. HTTP never goes down by itself. */
     void (*on_down)(void *arg, const struct fault *why);
-    void (*on_stderr)(void *arg, str line); /* of the child, for the log; at most
-                                               MCP_STDERR_LINE_BYTES_MAX */
+    void (*on_stderr)(void *arg, str line); /* of the child, for the log: any bytes, at most
+                                               MCP_STDERR_LINE_BYTES_MAX, and so many lines a second;
+                                               also what stands between the messages on its output */
 };
 
 struct mcp_header {
@@ -48,11 +55,12 @@ struct mcp_header {
 /* What a message is sent with; everything is copied. */
 struct mcp_post {
     str json;         /* one message on one line */
-    uint64_t request; /* number of a request, from 1; 0: a notification or a response */
+    uint64_t request; /* number of a request, from 1: its "id" as it stands in the message, by which
+                         the answer is known; 0: a notification or a response */
     const struct mcp_header *headers; /* for HTTP beside the configured ones: Mcp-Session-Id,
                                          MCP-Protocol-Version, Mcp-Method, Mcp-Name ... */
     size_t header_count;
-    msec quiet_ms; /* HTTP: longest silence before the answer counts as lost; 0: no limit */
+    msec quiet_ms; /* HTTP: longest silence of a stream before it counts as broken; 0: no limit */
 };
 
 /* `command` and `env` as in struct mcp_options. The child is started at once, on_open tells. It gets a
@@ -75,7 +83,8 @@ void mcp_link_listen(struct mcp_link *link, const struct mcp_header *headers, si
 void mcp_link_forget(struct mcp_link *link, uint64_t request);
 
 /* stdio: close the child's input, then SIGTERM, then SIGKILL; on_down tells when it is gone. HTTP:
- * DELETE of the session, if the headers name one, then on_down. */
+ * DELETE of the session, if the headers name one, then on_down. Open requests are lost, and so is what
+ * is sent after this. */
 void mcp_link_close(struct mcp_link *link, const struct mcp_header *headers, size_t header_count);
 
 /* Now: a child is killed. */

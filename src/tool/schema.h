@@ -16,6 +16,11 @@ struct schema;
 enum err schema_parse(struct arena *arena, const struct json *text, struct schema **ret_schema,
                       struct fault *reterr) MUST_USE;
 
+/* A schema of somebody else, in all of JSON Schema: what we cannot express is not checked.
+ * ERR_INVALID_FIELD only if there are more than SCHEMA_PROPERTIES_MAX properties. */
+enum err schema_parse_lenient(struct arena *arena, const struct json *text,
+                              struct schema **ret_schema, struct fault *reterr) MUST_USE;
+
 /* ERR_INVALID_FIELD names the path of the first value that does not fit ("args.attendees[2]"), where
  * `name` ("args") is what the whole is called. */
 enum err schema_check(const struct schema *schema, const struct json *value, const char *name,

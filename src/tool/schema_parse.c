@@ -11,6 +11,10 @@
  *     schema ── properties[0] "to" ── schema ── items ── schema: format email
  *       types: object                   types: array
  *
+ * A schema of somebody else (schema_parse_lenient) may use all of JSON Schema: a keyword that we do
+ * not know, or not in this form, is left out, and with it what it would have refused. Of the limits
+ * only the number of properties still counts; what is deeper than we go is not checked.
+ *
  * A compiled schema points into its arena and constant tables only: the text may go.
  *
  * To add a keyword: a field of struct schema, a row in keywords[] with its function, its part in
@@ -30,6 +34,8 @@ struct compiler {
     struct fault *reterr;
     unsigned depth;
     size_t properties; /* of the whole schema */
+    bool lenient;
+    bool too_many; /* properties */
 };
 
 static enum err compile(struct compiler *c, const struct json *text, const struct place *place,
@@ -52,6 +58,7 @@ struct input {
     const struct place *place;
     struct schema *schema;
     void *field;
+    bool exempt; /* lenient: patternProperties or prefixItems say more about its members */
 };
 
 static enum err skip(struct compiler *c, const struct input *in)
@@ -87,6 +94,7 @@ static enum err count_properties(struct compiler *c, const struct input *in, siz
 {
     c->properties += more;
     if (c->properties <= SCHEMA_PROPERTIES_MAX) return OK;
+    c->too_many = true;
     return schema_refuse(c->reterr, in->place, "makes more than %d properties in the whole schema",
                          SCHEMA_PROPERTIES_MAX);
 }
@@ -137,6 +145,7 @@ static enum err read_additional(struct compiler *c, const struct input *in)
 {
     struct schema *schema = in->schema;
     if (in->value->type == JSON_TRUE) return OK;
+    if (in->exempt) return OK;
     if (in->value->type != JSON_FALSE) return compile(c, in->value, in->place, &schema->additional);
     schema->closed = true;
     for (size_t i = 0; i < schema->property_count; i++)
@@ -151,6 +160,7 @@ static enum err read_additional(struct compiler *c, const struct input *in)
 
 static enum err read_items(struct compiler *c, const struct input *in)
 {
+    if (in->exempt) return OK;
     if (in->value->type == JSON_ARRAY)
         return schema_refuse(
             c->reterr, in->place,
@@ -269,17 +279,32 @@ static enum err refuse_keyword(struct compiler *c, const struct place *up, str n
                          "is not supported; docs/TOOLS.md lists the keywords that are");
 }
 
+static enum err read_keyword(struct compiler *c, const struct keyword *keyword,
+                             const struct json *text, const struct place *place,
+                             struct schema *schema)
+{
+    const struct json *value = json_get(text, str_c(keyword->name));
+    if (!value || (c->lenient && keyword->read == read_format)) return OK; /* 2020-12: a remark */
+    struct place inner = {.up = place, .key = value->key};
+    bool exempt = json_get(text, STR("patternProperties")) || json_get(text, STR("prefixItems"));
+    struct input in = {value, &inner, schema, (char *)schema + keyword->field,
+                       c->lenient && exempt};
+    struct schema before = *schema;
+    enum err e = keyword->read(c, &in);
+    if (!e || !c->lenient || c->too_many) return e;
+    *schema = before;
+    return OK;
+}
+
 static enum err read_keywords(struct compiler *c, const struct json *text,
                               const struct place *place, struct schema *schema)
 {
-    for (const struct json *m = text->child; m; m = m->next)
+    for (const struct json *m = text->child; m && !c->lenient; m = m->next)
         if (!is_keyword(m->key)) return refuse_keyword(c, place, m->key);
+    /* What a reference stands for we do not know, nor, by the older drafts, what stands beside it. */
+    if (c->lenient && json_get(text, STR("$ref"))) return OK;
     for (size_t i = 0; i < COUNT(keywords); i++) {
-        const struct json *value = json_get(text, str_c(keywords[i].name));
-        if (!value) continue;
-        struct place inner = {.up = place, .key = value->key};
-        struct input in = {value, &inner, schema, (char *)schema + keywords[i].field};
-        enum err e = keywords[i].read(c, &in);
+        enum err e = read_keyword(c, &keywords[i], text, place, schema);
         if (e) return e;
     }
     return OK;
@@ -290,15 +315,28 @@ static enum err compile(struct compiler *c, const struct json *text, const struc
 {
     struct schema *schema = ARENA_NEW(c->arena, struct schema);
     schema->length_max = schema->items_max = UINT64_MAX;
-    if (text->type != JSON_OBJECT && text->type != JSON_TRUE)
+    bool known = text->type == JSON_OBJECT || text->type == JSON_TRUE;
+    if (!known && !c->lenient)
         return schema_refuse(c->reterr, place, "must be an object of keywords%s",
                              text->type == JSON_FALSE ? "; false takes nothing: leave it out" : "");
-    if (c->depth == SCHEMA_DEPTH_MAX)
+    if (c->depth == SCHEMA_DEPTH_MAX && !c->lenient)
         return schema_refuse(c->reterr, place, "is more than %d levels deep", SCHEMA_DEPTH_MAX);
-    c->depth++;
-    enum err e = read_keywords(c, text, place, schema); /* true has none */
-    c->depth--;
+    enum err e = OK;
+    if (text->type == JSON_OBJECT && c->depth < SCHEMA_DEPTH_MAX) { /* true has no keywords */
+        c->depth++;
+        e = read_keywords(c, text, place, schema);
+        c->depth--;
+    }
     if (!e) *ret_schema = schema;
+    return e;
+}
+
+static enum err parse(struct compiler *c, const struct json *text, struct schema **ret_schema)
+{
+    struct place whole = {.key = STR_EMPTY};
+    const struct schema *schema = NULL;
+    enum err e = compile(c, text, &whole, &schema);
+    if (!e) *ret_schema = (struct schema *)(uintptr_t)schema;
     return e;
 }
 
@@ -306,9 +344,12 @@ enum err schema_parse(struct arena *arena, const struct json *text, struct schem
                       struct fault *reterr)
 {
     struct compiler c = {.arena = arena, .reterr = reterr};
-    struct place whole = {.key = STR_EMPTY};
-    const struct schema *schema = NULL;
-    enum err e = compile(&c, text, &whole, &schema);
-    if (!e) *ret_schema = (struct schema *)(uintptr_t)schema;
-    return e;
+    return parse(&c, text, ret_schema);
+}
+
+enum err schema_parse_lenient(struct arena *arena, const struct json *text,
+                              struct schema **ret_schema, struct fault *reterr)
+{
+    struct compiler c = {.arena = arena, .reterr = reterr, .lenient = true};
+    return parse(&c, text, ret_schema);
 }

@@ -44,12 +44,15 @@ struct tool_reply {
 struct tool_asked {
     const struct tool_question *questions;
     size_t count;
+    size_t first; /* position of the first: how many questions came before in this start of the call, also
+                     those that `said` had the answer to; 0 if it `ended` */
     str state;  /* to be given back with the replies, unread */
     bool ended; /* the call is gone with them, and has changed nothing so far: it is to be started
                    again with the replies. Else it is under way and waits for tool_reply */
 };
 
-/* A question of an earlier start of the same call, and what was said; in the order they were asked. */
+/* A question of an earlier start of the same call, and what was said; in the order they were asked. Of a
+ * call that `ended` with its questions only the newest of them. */
 struct tool_said {
     struct tool_question question;
     struct tool_reply reply; /* action is empty: nobody has answered yet */
@@ -109,7 +112,7 @@ struct tool_ops {
                                void *arg);
     void (*cancel)(struct tool_call *call);
     void (*free)(void *self);
-    /* Question `n` of all that this call object has asked, from 0. NULL: it never asks. */
+    /* The question at position `n`, as tool_asked.first counts. NULL: it never asks so. */
     void (*reply)(struct tool_call *call, size_t n, const struct tool_reply *reply);
 };
 

@@ -173,6 +173,13 @@ const servers = {
     });
   },
 
+  /** A model that writes its time into every chunk. */
+  async model(_folder, { chunks, perSecond }) {
+    const child = start(process.execPath, [path.join(root, 'bench', 'fake_model.mjs'), String(chunks), String(perSecond)]);
+    const port = await portFrom(child);
+    return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => stop(child) };
+  },
+
   /** A bare Node server that streams the same frames and stores nothing. */
   async node(_folder, { pieces = 1, asks = false }) {
     const file = path.join(root, 'bench', 'peer_node.mjs');

@@ -20,6 +20,7 @@ import {
   Skip, bin, column, compare, inTurns, load, median, micros, millis, perSecond, quick, root, thousands, untilReady, withServer,
 } from './kit.mjs';
 import { dialectsRow } from './dialects.mjs';
+import { chunkRow, streamsRow } from './models.mjs';
 import * as open from './open.mjs';
 
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
@@ -283,6 +284,7 @@ const above = (limit) => ({ text: `> ${thousands(limit)}`, kept: (row) => row.va
 const below = (limit, unit) => ({ text: `< ${limit} ${unit}`, kept: (row) => row.value < limit });
 const ratioBelow = (limit) => ({ text: `< ${limit} x`, kept: (row) => row.ratio < limit });
 const ratioAbove = (limit) => ({ text: `> ${limit} x`, kept: (row) => row.ratio > limit });
+const both = { text: '< 0.3, 2 ms', kept: (row) => row.added50 < 0.3 && row.value < 2 }; // p50, p99
 const noBudget = { text: '', kept: () => true };
 
 const rows = [
@@ -340,6 +342,8 @@ const rows = [
   ['pause-64', 'pause and resume, 64 clients, a new thread each', runs(64, 1, { asks: true }), above(3000)],
   ['pause-chat-64', 'the same, 10 runs on each thread', runs(64, 10, { asks: true }), above(3000)],
   ['answer', 'p99 from answer to first event, idle', answerLatency, below(5, 'ms')],
+  ['chunk', 'model chunk -> client event, added (200 chunks/s)', chunkRow, both],
+  ['streams', '1,000 runs stream 50 chunks/s each', streamsRow, noBudget],
   ['open-start', `start to first answer, ${thousands(open.count)} runs wait`, open.start, below(100, 'ms')],
   ['open-rss', '  memory after it', open.rss, ratioBelow(1.1)],
   ['open-worked', '  after 3,000 inbox pages and 100 answers', open.worked, ratioBelow(1.1)],

@@ -303,8 +303,14 @@ static enum err check_values(const struct reading *r, const struct json *fields,
 static enum err check_form(const struct reading *r, const struct json *values)
 {
     str content;
+    struct fault why = {0};
+    char path[PATH_BYTES];
     if (!r->interaction->args_schema.len) return OK;
-    return elicit_content(r->arena, r->interaction->args_schema, values, &content, r->reterr);
+    enum err e = elicit_content(r->arena, r->interaction->args_schema, values, &content, &why);
+    if (!e) return OK;
+    if (!why.field[0]) return fault_field(r->reterr, e, "fields", "%s", why.text);
+    path_join("fields", str_c(why.field), path);
+    return fault_field(r->reterr, e, path, "fields.%s", why.text);
 }
 
 static enum err take_fields(const struct reading *r, const struct json *value,

@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "store/attachments.h"
 #include "store/calls.h"
 
 enum { ESCAPE_BYTES_MAX = 6 }; /* \u0001 */
@@ -179,6 +180,14 @@ str fact_plan(struct arena *arena, const struct plan *plan, uint32_t current)
     return doc_close(arena, &doc);
 }
 
+/* The one that its owner may always use. */
+static str plain_url(void *arg, str id)
+{
+    char *url = arg;
+    int len = snprintf(url, PLAIN_URL_BYTES, "/api/v1/agent/attachments/%.*s", STR_ARG(id));
+    return (str){url, (size_t)len};
+}
+
 static void result_member(struct json_writer *w, const struct tool_result_fact *result)
 {
     const struct call *call = result->call;
@@ -198,6 +207,7 @@ str fact_tool_result(struct arena *arena, const struct tool_result_fact *result)
     const struct call *call = result->call;
     AUTO(doc_done) struct doc doc;
     doc_open(&doc, result->args.len + call->result.len + result->ui.len + result->ui_hints.len +
+                       2 * call->attachments.len + /* with urls */
                        ESCAPE_BYTES_MAX * (call->error.len + 2 * result->content.len));
     json_member(&doc.w, STR("messageId"), call->result_id);
     json_member(&doc.w, STR("toolCallId"), call->call_id);
@@ -209,6 +219,11 @@ str fact_tool_result(struct arena *arena, const struct tool_result_fact *result)
     json_member(&doc.w, STR("content"), result->content);
     if (result->ui.len) member_raw(&doc.w, STR("ui"), result->ui);
     if (result->ui_ref.len) json_member(&doc.w, STR("uiRef"), result->ui_ref);
+    if (call->attachments.len) {
+        char url[PLAIN_URL_BYTES];
+        json_key(&doc.w, STR("attachments"));
+        attachments_write(&doc.w, call->attachments, plain_url, url);
+    }
     json_key(&doc.w, STR("toolAgentOutput"));
     json_object(&doc.w);
     json_member(&doc.w, STR("result_summary"), result->content);
@@ -303,11 +318,32 @@ void attachments_write(struct json_writer *w, str stored, attachment_href *url, 
     json_array_end(w);
 }
 
-static str plain_url(void *arg, str id)
+void attachment_store(struct json_writer *w, const struct attachment *attachment)
 {
-    char *url = arg;
-    int len = snprintf(url, PLAIN_URL_BYTES, "/api/v1/agent/attachments/%.*s", STR_ARG(id));
-    return (str){url, (size_t)len};
+    json_object(w);
+    json_member(w, STR("id"), attachment->id);
+    json_member(w, STR("mimeType"), attachment->mime);
+    if (attachment->filename.len) json_member(w, STR("filename"), attachment->filename);
+    member_u64(w, STR("size"), attachment->bytes);
+    if (attachment->width && attachment->height) {
+        member_u64(w, STR("width"), attachment->width);
+        member_u64(w, STR("height"), attachment->height);
+    }
+    json_object_end(w);
+}
+
+str attachments_store(struct arena *arena, const struct attachment *rows, size_t count)
+{
+    if (!count) return STR_EMPTY;
+    AUTO(buf_done) struct buf buf;
+    struct json_writer w;
+    buf_init(&buf, FACT_FRAME_BYTES_MAX); /* CALL_FILES_MAX of less than 2 KiB */
+    json_write_begin(&w, &buf);
+    json_array(&w);
+    for (size_t i = 0; i < count; i++) attachment_store(&w, &rows[i]);
+    json_array_end(&w);
+    assert(!buf.full);
+    return arena_str(arena, buf_str(&buf));
 }
 
 static void write_message(struct json_writer *w, const struct message *message,

@@ -57,6 +57,7 @@ struct tool_result_fact {
     str ui_ref;  /* or where that is, if it is too large for a fact */
     str ui_hints;
 };
+/* With the call's attachments, if it has any. */
 str fact_tool_result(struct arena *arena, const struct tool_result_fact *result);
 
 /* How a leg, or a run, ended. */
@@ -84,6 +85,12 @@ str text_json(struct arena *arena, str text); /* a JSON string */
  * `url` from its id and borrowed until the next one is made. */
 typedef str attachment_href(void *arg, str id);
 void attachments_write(struct json_writer *w, str stored, attachment_href *url, void *arg);
+
+/* One of that list as a row stores it: {"id","mimeType","filename"?,"size","width"?,"height"?}. */
+struct attachment;
+void attachment_store(struct json_writer *w, const struct attachment *attachment);
+/* The whole list; empty if there are none. */
+str attachments_store(struct arena *arena, const struct attachment *rows, size_t count);
 
 /* A history row without what is made at read time: {id, role, content, toolCalls?, attachments?,
  * metadata, createdAt, usage?}. An attachment's url is the plain one, which its owner may always use. */

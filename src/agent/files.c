@@ -40,7 +40,8 @@ static const struct words words[] = {
                [FILE_MISSING] = STR("; its content is missing"),
                [FILE_DAMAGED] = STR("; its content is damaged and not shown"),
                [FILE_UNREADABLE] = STR("; its content could not be read"),
-               [FILE_NOT_UTF8] = STR("; its text is not in UTF-8 and not shown")},
+               [FILE_NOT_UTF8] = STR("; its text is not in UTF-8 and not shown"),
+               [FILE_UNKEPT] = STR("; it could not be kept")},
      .cut = STR("\n[cut here: only the beginning of the file is shown]")},
     {.before = STR("["),
      .comma = STR("，"),
@@ -57,7 +58,8 @@ static const struct words words[] = {
                [FILE_MISSING] = STR("；内容已丢失"),
                [FILE_DAMAGED] = STR("；内容已损坏，无法显示"),
                [FILE_UNREADABLE] = STR("；内容无法读取"),
-               [FILE_NOT_UTF8] = STR("；文本不是 UTF-8 编码，无法显示")},
+               [FILE_NOT_UTF8] = STR("；文本不是 UTF-8 编码，无法显示"),
+               [FILE_UNKEPT] = STR("；未能保存")},
      .cut = STR("\n[此处截断：只显示文件开头]")},
 };
 

@@ -41,6 +41,7 @@ enum file_fate {
     FILE_DAMAGED,    /* they are not what was stored */
     FILE_UNREADABLE, /* they could not be read just now */
     FILE_NOT_UTF8,   /* a text in another encoding */
+    FILE_UNKEPT,     /* they were there, and could not be stored */
     FILE_FATES
 };
 

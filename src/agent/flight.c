@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *     start ─▶ in the air ── done, failed ──▶ long? spooled ──▶ over
- *                 ▲   │                                          ▲
- *                 │   ├── away, or lost and repeatable ──▶ rest ─┤ no attempts left
- *                 └───┼────────────────────────────────────┘     │
- *                     └── lost, a write ─────────────────────────┘
+ *     start ─▶ in the air ── done, failed ──▶ long? spooled; files? put ──▶ over
+ *                 ▲   │                                                     ▲
+ *                 │   ├── away, or lost and repeatable ──▶ rest ────────────┤ no attempts left
+ *                 └───┼────────────────────────────────────┘                │
+ *                     └── lost, a write ────────────────────────────────────┘
  *
  * In the air it may ask people something, any number of times; it stays there, or lands with it to start
  * again when it has its replies. A server that stays away lands it too, and a person decides.
@@ -23,6 +23,7 @@
 #include "base/crypto.h"
 #include "base/limits.h"
 #include "net/loop.h"
+#include "tool/elicit.h"
 #include "tool/spool.h"
 #include "tool/tools.h"
 
@@ -36,13 +37,16 @@ struct flight {
     unsigned attempts;
     struct tool_call *call; /* NULL: not in the air */
     struct spool_job *spooling;
+    struct luggage *luggage; /* files that came back; NULL: none */
+    str text;                /* for the model, without those */
     struct timer *timer;
     bool in_doubt; /* an attempt was lost: it may have happened */
     bool over, lost, away;
     str why; /* of one that is away */
     struct call_end end;
-    struct tool_asked asked;          /* not saved yet; count 0: nothing */
-    bool waiting[QUESTIONS_CALL_MAX]; /* questions without a reply, by their position */
+    struct tool_asked asked[QUESTIONS_CALL_MAX + 1]; /* not saved yet, the oldest first */
+    size_t asked_count;
+    str waiting[QUESTIONS_CALL_MAX]; /* hashes of questions without a reply, by their position */
     size_t waiting_count;
 };
 
@@ -60,6 +64,7 @@ static void flight_free(struct flight *flight)
     *at = flight->next;
     if (flight->call) tool_cancel(flight->tool, flight->call);
     if (flight->spooling) spool_forget(flight->spooling);
+    luggage_forget(flight->luggage);
     timer_free(flight->timer);
     arena_done(&flight->arena);
     free(flight);
@@ -71,6 +76,34 @@ static void over(struct flight *flight)
 {
     flight->over = true;
     flight->flights->on_over(flight->flights->arg);
+}
+
+/* What came back is over when all of it is where it stays. */
+static void arrived(struct flight *flight)
+{
+    struct call_end *end = &flight->end;
+    struct arena *arena = &flight->arena;
+    if (flight->spooling || (flight->luggage && !luggage_over(flight->luggage))) return;
+    if (flight->luggage) {
+        struct attachment *rows;
+        const str parts[] = {flight->text, STR("\n"),
+                             luggage_lines(flight->luggage, arena, flight->request.locale)};
+        end->model_text = text_join(arena, parts, COUNT(parts));
+        end->file_count = luggage_rows(flight->luggage, arena, &rows);
+        end->files = rows;
+    }
+    over(flight);
+}
+
+static void on_luggage(void *arg)
+{
+    arrived(arg);
+}
+
+static void on_luggage_trouble(void *arg, const char *what, enum err e)
+{
+    struct flight *flight = arg;
+    flight->flights->on_trouble(flight->flights->arg, what, e);
 }
 
 /* An end that we tell, not the tool. */
@@ -93,7 +126,7 @@ static void on_spooled(void *arg, enum err e, const struct fault *reason)
         flight->end.spool = flight->request.call_id;
         flight->end.result = STR_EMPTY;
     }
-    over(flight);
+    arrived(flight);
 }
 
 static str hash_text(struct arena *arena, const unsigned char hash[static HASH_BYTES])
@@ -117,7 +150,7 @@ static void take_result(struct flight *flight, const struct tool_result *result)
         end->result_bytes = end->result.len;
     }
     if (end->result.len <= CALL_INLINE_BYTES_MAX) {
-        over(flight);
+        arrived(flight);
         return;
     }
     crypto_sha256(end->result, hash);
@@ -141,6 +174,16 @@ static void landed(struct flight *flight, bool failed, const struct tool_result 
     if (result->unkept)
         flight->flights->on_trouble(flight->flights->arg, "a long result has no file",
                                     result->unkept);
+    flight->text = flight->end.model_text;
+    flight->waiting_count = 0; /* what it has asked is of no use any more */
+    if (result->file_count)
+        flight->luggage = luggage_new(&(struct luggage_options){.loop = flight->flights->loop,
+                                                                .blobs = flight->flights->blobs,
+                                                                .look = flight->flights->look,
+                                                                .on_over = on_luggage,
+                                                                .on_trouble = on_luggage_trouble,
+                                                                .arg = flight},
+                                      result->files, result->file_count);
     take_result(flight, result);
 }
 
@@ -155,17 +198,20 @@ static void keep_questions(struct flight *flight, const struct tool_asked *asked
                                          .message = arena_str(arena, asked->questions[i].message),
                                          .schema = arena_str(arena, asked->questions[i].schema),
                                          .url = arena_str(arena, asked->questions[i].url)};
-    flight->asked = *asked;
-    flight->asked.questions = copy;
-    flight->asked.state = arena_str(arena, asked->state);
+    struct tool_asked *kept = &flight->asked[flight->asked_count++];
+    *kept = *asked;
+    kept->questions = copy;
+    kept->state = arena_str(arena, asked->state);
 }
 
-/* One at a time is saved; who asks a second thing meanwhile, or too much, is told no. */
+/* They are saved one after the other; who asks too much is told no. The end of a call has its place
+ * behind all of them. */
 static void on_ask(void *arg, const struct tool_asked *asked)
 {
     static const struct tool_reply no = {.action = STR("decline")};
     struct flight *flight = arg;
-    bool room = !flight->asked.count && asked->first + asked->count <= QUESTIONS_CALL_MAX;
+    bool room = flight->asked_count < QUESTIONS_CALL_MAX &&
+                asked->first + asked->count <= QUESTIONS_CALL_MAX;
     if (asked->ended) {
         flight->call = NULL;
         flight->over = true;
@@ -174,7 +220,8 @@ static void on_ask(void *arg, const struct tool_asked *asked)
             tool_reply(flight->tool, flight->call, asked->first + i, &no);
         return;
     } else {
-        for (size_t i = 0; i < asked->count; i++) flight->waiting[asked->first + i] = true;
+        for (size_t i = 0; i < asked->count; i++)
+            flight->waiting[asked->first + i] = elicit_hash(&flight->arena, &asked->questions[i]);
         flight->waiting_count += asked->count;
     }
     keep_questions(flight, asked);
@@ -198,6 +245,7 @@ static void take_said(struct flight *flight, const struct asked *asked)
     flight->request.state = asked->state;
 }
 
+/* As long as a question is not saved the row may have another one in its place, with its answer. */
 void flights_reply(struct flights *flights, const struct call *call)
 {
     struct flight *flight = find(flights, call->call_id);
@@ -207,8 +255,9 @@ void flights_reply(struct flights *flights, const struct call *call)
     take_said(flight, &asked);
     for (size_t i = 0; flight->call && i < asked.count && i < QUESTIONS_CALL_MAX; i++) {
         const struct tool_reply *reply = &asked.rows[i].said.reply;
-        if (!flight->waiting[i] || !reply->action.len) continue;
-        flight->waiting[i] = false;
+        if (!flight->waiting[i].len || !reply->action.len) continue;
+        if (!str_eq(flight->waiting[i], asked.rows[i].hash)) continue;
+        flight->waiting[i] = STR_EMPTY;
         flight->waiting_count--;
         tool_reply(flight->tool, flight->call, i, reply);
     }
@@ -267,6 +316,7 @@ static void attempt(struct flight *flight)
     flight->attempts++;
     memset(flight->waiting, 0, sizeof flight->waiting);
     flight->waiting_count = 0;
+    if (flight->asked_count > 1) flight->asked_count = 1; /* the first is perhaps being saved */
     flight->call = tool_start(flight->tool, &flight->request, on_end, flight);
 }
 
@@ -318,18 +368,27 @@ bool flights_has(const struct flights *flights, str call_id)
 
 static bool has_news(const struct flight *flight)
 {
-    return flight->over || flight->asked.count;
+    return flight->over || flight->asked_count;
 }
 
-bool flights_news(const struct flights *flights, struct input *ret_input)
+/* Its files wait for so long already that they have to be put again first. */
+static bool put_again(struct flight *flight)
 {
-    const struct flight *flight = flights->first;
-    while (flight && !has_news(flight)) flight = flight->next;
+    if (!flight->luggage || !flight->over || !luggage_stale(flight->luggage)) return false;
+    flight->over = false;
+    luggage_again(flight->luggage);
+    return true;
+}
+
+bool flights_news(struct flights *flights, struct input *ret_input)
+{
+    struct flight *flight = flights->first;
+    while (flight && (put_again(flight) || !has_news(flight))) flight = flight->next;
     if (!flight) return false;
     struct input input = {.kind = INPUT_RESULT, .call_id = flight->request.call_id};
-    if (flight->asked.count || flight->asked.ended) {
+    if (flight->asked_count) {
         input.kind = INPUT_ASKED;
-        input.asked = &flight->asked;
+        input.asked = &flight->asked[0];
     } else if (flight->lost) {
         input.kind = INPUT_LOST;
     } else if (flight->away) {
@@ -346,9 +405,12 @@ void flights_saved(struct flights *flights, enum input_kind kind, str call_id)
 {
     struct flight *flight = find(flights, call_id);
     if (!flight) return;
-    bool goes_on = kind == INPUT_ASKED && !flight->asked.ended;
-    flight->asked = (struct tool_asked){0};
-    if (!goes_on) flight_free(flight);
+    if (kind != INPUT_ASKED || flight->asked[0].ended) {
+        flight_free(flight);
+        return;
+    }
+    flight->asked_count--;
+    memmove(&flight->asked[0], &flight->asked[1], flight->asked_count * sizeof flight->asked[0]);
 }
 
 bool flights_busy(const struct flights *flights)
@@ -363,10 +425,11 @@ void flights_let_go(struct flights *flights, str locale)
 {
     flights->letting_go = true;
     for (struct flight *flight = flights->first; flight; flight = flight->next) {
-        bool busy = flight->call || flight->spooling;
+        bool busy = flight->call || flight->spooling || flight->luggage;
         if (flight->over || (flight->tool->write && busy)) continue;
         if (flight->call) tool_cancel(flight->tool, TAKE(flight->call));
         if (flight->spooling) spool_forget(TAKE(flight->spooling));
+        luggage_forget(TAKE(flight->luggage));
         if (flight->timer) timer_stop(flight->timer);
         give_up(flight, "cancelled", text_say(&flight->arena, TEXT_CANCELLED, locale, STR_EMPTY));
         flight->over = true;

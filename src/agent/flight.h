@@ -10,6 +10,7 @@
 #define AGENT_FLIGHT_H
 
 #include "agent/graph.h"
+#include "agent/luggage.h"
 
 struct loop;
 struct spool;
@@ -19,6 +20,8 @@ struct flight;
 struct flights {
     struct loop *loop;
     struct spool *spool; /* for long results */
+    struct blobs *blobs; /* for files that they bring along, after a look at them */
+    file_look *look;
     const struct tools *tools;
     msec retry_ms; /* before the second attempt; doubles */
     void (*on_over)(
@@ -45,7 +48,7 @@ bool flights_has(const struct flights *flights, str call_id);
 
 /* How one has ended, or that it asks something: as the input of a step that saves it. False: there is
  * nothing to be saved. What the input points to stays until flights_saved. */
-bool flights_news(const struct flights *flights, struct input *ret_input);
+bool flights_news(struct flights *flights, struct input *ret_input);
 /* The input of this kind and call is saved. */
 void flights_saved(struct flights *flights, enum input_kind kind, str call_id);
 

@@ -17,6 +17,7 @@
 #include "agent/payload.h"
 #include "agent/state.h"
 #include "base/id.h"
+#include "store/attachments.h"
 #include "store/audit.h"
 #include "store/blob_rows.h"
 #include "store/calls.h"
@@ -95,6 +96,8 @@ struct call_end {
     uint64_t result_bytes;
     str ui_hints;   /* JSON, or empty */
     str model_text; /* what the model sees */
+    const struct attachment *files; /* that it brought along, stored; without owner, thread, time */
+    size_t file_count;
 };
 
 /* What the client says of a front-end call, which is data and nothing more. */
@@ -160,6 +163,8 @@ struct outcome {
     size_t audit_count;
     struct blob_row *blobs; /* objects that history rows name; saving adds the thread */
     size_t blob_count;
+    struct attachment *files; /* rows of what a call brought along; saving adds the time */
+    size_t file_count;
     enum run_status status;
     bool leg_begins; /* its task id is state.task_id */
     str wire_run_id; /* not the step's: what the request that was stepped calls that leg; empty:

@@ -49,13 +49,18 @@ bool asks_open(const struct step *step, str call_id)
 
 /* ---- asking ---- */
 
-/* One that is not for people to see is declined at once. */
+/* One that is not for people to see is declined at once; in a run that is being cancelled nobody is
+ * asked, and the tool hears of that. */
 static void ask(struct step *step, struct work_call *work, struct asked_question *row)
 {
     struct interaction interaction = {.call_id = work->call.call_id};
     struct asking asking = {
         .tool = work->call.tool, .locale = step->state->locale, .question = &row->said.question};
-    size_t room = step->open_count < QUESTIONS_OPEN_MAX;
+    bool room = step->open_count < QUESTIONS_OPEN_MAX;
+    if (step->view->cancelling) {
+        row->said.reply.action = STR("cancel");
+        return;
+    }
     if (!room || asked_interaction(step->arena, &asking, &interaction, NULL)) {
         row->said.reply.action = STR("decline");
         return;
@@ -72,10 +77,21 @@ static void drop_from(struct step *step, struct asked *asked, size_t from)
     if (asked->count > from) asked->count = from;
 }
 
-/* The same in the same place: it waits already, or has its answer. */
-static bool known(const struct asked *asked, size_t at, str hash)
+/* The same in the same place: it waits already, or has its answer. One that was closed without an answer,
+ * because the call was lost or its server away, is asked anew. */
+static bool known(const struct step *step, const struct asked *asked, size_t at, str hash)
 {
-    return at < asked->count && str_eq(asked->rows[at].hash, hash);
+    if (at >= asked->count || !str_eq(asked->rows[at].hash, hash)) return false;
+    const struct asked_question *row = &asked->rows[at];
+    return row->said.reply.action.len || is_open(step, row->interaction_id);
+}
+
+/* What was asked in the places before this one was answered without anybody. */
+static void fill_up_to(struct step *step, struct asked *asked, size_t place)
+{
+    while (asked->count < place)
+        *ROWS_ADD(step->arena, asked->rows, asked->count) =
+            (struct asked_question){.said = {.reply = {.action = STR("decline")}}};
 }
 
 static void ask_all(struct step *step, struct work_call *work, struct asked *asked, size_t first)
@@ -83,9 +99,9 @@ static void ask_all(struct step *step, struct work_call *work, struct asked *ask
     const struct tool_asked *now = step->input->asked;
     for (size_t i = 0; i < now->count; i++) {
         str hash = elicit_hash(step->arena, &now->questions[i]);
-        if (known(asked, first + i, hash)) continue;
+        if (known(step, asked, first + i, hash)) continue;
         drop_from(step, asked, first + i);
-        if (asked->count != first + i) return; /* a place that nothing leads to */
+        fill_up_to(step, asked, first + i);
         struct asked_question *row = ROWS_ADD(step->arena, asked->rows, asked->count);
         *row = (struct asked_question){.said = {.question = now->questions[i]}, .hash = hash};
         ask(step, work, row);
@@ -96,7 +112,7 @@ static bool all_known(struct step *step, const struct asked *asked)
 {
     const struct tool_asked *now = step->input->asked;
     for (size_t i = 0; i < now->count; i++)
-        if (!known(asked, now->first + i, elicit_hash(step->arena, &now->questions[i])))
+        if (!known(step, asked, now->first + i, elicit_hash(step->arena, &now->questions[i])))
             return false;
     return true;
 }
@@ -108,6 +124,22 @@ static bool all_said(const struct asked *asked)
     return true;
 }
 
+/* It has ended with its questions: nobody is asked any more if the run is being cancelled, or if the call
+ * was sent back so often that it will never come to an end. True: it has its result. */
+static bool end_asked(struct step *step, struct work_call *work)
+{
+    if (step->view->cancelling)
+        end_call(step, work, CALL_CANCELLED, "cancelled",
+                 step_say(step, TEXT_CANCELLED, STR_EMPTY));
+    else if (work->call.attempts >= QUESTIONS_CALL_MAX)
+        end_call(step, work, CALL_FAILED, "too_many_questions",
+                 step_say(step, TEXT_ENDLESS, work->call.tool));
+    else
+        return false;
+    show_results(step);
+    return true;
+}
+
 void on_asked(struct step *step)
 {
     const struct tool_asked *now = step->input->asked;
@@ -116,19 +148,13 @@ void on_asked(struct step *step)
     struct asked asked = asked_of(step, &work->call);
     if (!now->ended && all_known(step, &asked)) return; /* the run waits for it as before */
     begin_leg(step);
-    if (now->ended) {
-        drop_from(step, &asked, 0);
-        asked.state = now->state;
-        work->call.state = CALL_WAITING;
-    }
-    if (!step->view->cancelling) ask_all(step, work, &asked, now->ended ? 0 : now->first);
-    keep(step, work, &asked);
-    if (step->view->cancelling && now->ended) {
-        end_call(step, work, CALL_CANCELLED, "cancelled",
-                 step_say(step, TEXT_CANCELLED, STR_EMPTY));
-        show_results(step);
-    } else if (now->ended && all_said(&asked)) {
-        work->call.state = CALL_APPROVED;
+    asked.state = now->state; /* none on the line: the tool has had that of an earlier end */
+    if (now->ended) drop_from(step, &asked, 0);
+    if (!now->ended || !end_asked(step, work)) {
+        if (now->ended) work->call.state = CALL_WAITING;
+        ask_all(step, work, &asked, now->ended ? 0 : now->first);
+        if (now->ended && all_said(&asked)) work->call.state = CALL_APPROVED;
+        keep(step, work, &asked);
     }
     settle(step);
 }

@@ -168,6 +168,19 @@ static str with_note(struct step *step, str note, str text)
     return note.len ? text_join(step->arena, parts, COUNT(parts)) : text;
 }
 
+/* They are the person's as those that people send. */
+static void add_files(struct step *step, struct call *call, const struct call_end *end)
+{
+    struct outcome *out = step->out;
+    call->attachments = attachments_store(step->arena, end->files, end->file_count);
+    for (size_t i = 0; i < end->file_count; i++) {
+        struct attachment *row = ROWS_ADD(step->arena, out->files, out->file_count);
+        *row = end->files[i];
+        row->owner = step->state->user_id;
+        row->thread_id = step->state->conversation_id;
+    }
+}
+
 void on_result(struct step *step)
 {
     struct work_call *work = find_call(step, step->input->call_id);
@@ -186,6 +199,7 @@ void on_result(struct step *step)
     call->result_hash = end->result_hash;
     call->result_bytes = end->result_bytes;
     call->ui_hints = end->ui_hints;
+    add_files(step, call, end);
     call->ended = step->now;
     if (call->write)
         add_audit(step, AUDIT_ENDED, NULL, call, str_c(call_state_name(call->state)),
@@ -346,6 +360,7 @@ static void show_result(struct step *step, struct work_call *work)
                           .content = text_json(step->arena, fact.content),
                           .metadata = row_metadata(step, call, payload),
                           .tool = row_tool(step, call),
+                          .attachments = call->attachments,
                           .plain = fact.content,
                       });
     if (payload) add_blobs(step, call, payload);

@@ -311,11 +311,12 @@ void open_away(struct step *step, struct work_call *work, str reason)
     const struct call *call = &work->call;
     str question = step_say(step, TEXT_ASK_SERVER, call->tool);
     const str parts[] = {question, reason.len ? STR("\n") : STR_EMPTY, reason};
+    str text = text_join(step->arena, parts, COUNT(parts)); /* the reason is perhaps the server's */
     interrupt(step, STR("execute"), step->state->phase);
     open_one(step, (struct interaction){
                        .type = INTERACTION_CONNECTION_LOST,
                        .call_id = call->call_id,
-                       .display_text = text_join(step->arena, parts, COUNT(parts)),
+                       .display_text = ui_visible(step->arena, text, true),
                        .metadata = STR("{\"cause\":\"tool\"}"),
                    });
 }

@@ -7,6 +7,7 @@
 #include "agent/payload.h"
 
 #include "agent/facts.h"
+#include "agent/files.h"
 #include "agent/texts.h"
 #include "base/clock.h"
 #include "base/crypto.h"
@@ -59,6 +60,52 @@ static str summary(struct arena *arena, const struct payload_source *source)
 
 /* ---- the card ---- */
 
+static void file_entry(struct json_writer *w, struct arena *arena, const struct json *file, bool zh)
+{
+    const struct json *name = json_get(file, STR("filename")),
+                      *mime = json_get(file, STR("mimeType"));
+    bool image = str_starts(json_text(mime), STR("image/"));
+    char size[FILE_SIZE_BYTES];
+    uint64_t bytes = 0;
+    if (json_u64(json_get(file, STR("size")), &bytes)) bytes = 0; /* it is ours: there is one */
+    file_size(zh, bytes, size);
+    json_object(w);
+    json_member(w, STR("title"), json_text(name ? name : mime));
+    json_member(w, STR("subtitle"),
+                arena_printf(arena, "%.*s, %s", STR_ARG(json_text(mime)), size));
+    json_member(w, STR("icon"), image ? STR("image") : STR("file"));
+    json_key(w, STR("actions"));
+    json_raw(w, arena_printf(arena,
+                             "[{\"label\":\"%s\",\"action\":{\"type\":\"url\",\"url\":"
+                             "\"/api/v1/agent/attachments/%.*s\",\"target\":\"_blank\"}}]",
+                             zh ? "打开" : "Open", STR_ARG(json_text(json_get(file, STR("id"))))));
+    json_object_end(w);
+}
+
+/* Files without a word of their tool about a card: a list of them. */
+static str files_hints(struct arena *arena, str attachments, str locale)
+{
+    bool zh = locale_is_chinese(locale);
+    AUTO(buf_done) struct buf buf;
+    buf_init(&buf, FACT_FRAME_BYTES_MAX + 2 * attachments.len);
+    struct json_writer w;
+    json_write_begin(&w, &buf);
+    json_object(&w);
+    json_member(&w, STR("version"), STR("2.1"));
+    json_member(&w, STR("intent"), STR("list"));
+    json_member(&w, STR("status"), STR("info"));
+    json_member(&w, STR("title"), zh ? STR("文件") : STR("Files"));
+    json_key(&w, STR("listItems"));
+    json_array(&w);
+    const struct json *list = parsed(arena, attachments);
+    for (const struct json *file = list ? list->child : NULL; file; file = file->next)
+        file_entry(&w, arena, file, zh);
+    json_array_end(&w);
+    json_object_end(&w);
+    assert(!buf.full);
+    return arena_str(arena, buf_str(&buf));
+}
+
 static void make_card(struct arena *arena, const struct payload_source *source,
                       struct payload *payload)
 {
@@ -66,8 +113,11 @@ static void make_card(struct arena *arena, const struct payload_source *source,
     struct json *hints = NULL;
     struct json_error wrong = {0};
     struct fault why = {0};
-    if (!call->ui_hints.len) return;
-    if (json_parse(arena, call->ui_hints, &hints, &wrong)) {
+    str text = call->ui_hints;
+    if (!text.len && call->attachments.len)
+        text = files_hints(arena, call->attachments, source->locale);
+    if (!text.len) return;
+    if (json_parse(arena, text, &hints, &wrong)) {
         payload->refused = STR("the hints are not JSON");
         return;
     }
@@ -81,7 +131,7 @@ static void make_card(struct arena *arena, const struct payload_source *source,
         payload->refused = arena_printf(arena, "%s: %s", why.field, why.text);
         return;
     }
-    payload->ui_hints = call->ui_hints;
+    payload->ui_hints = text;
 }
 
 /* ---- the object ---- */

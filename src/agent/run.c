@@ -28,7 +28,7 @@
  * 4. A flight takes off after the commit that says `started`, or, if it may be repeated, when it is
  *    found in that state without a flight: after a restart. What may not be repeated is lost then.
  * 5. A commit that the disk has no room for, or that another process keeps out, is tried again until
- *    it fits; what the model said is kept meanwhile. One that shows results is taken again from the
+ *    it fits; what the model said is kept meanwhile. One that names objects is taken again from the
  *    start: the objects that it names must not grow old before it.
  */
 #include "agent/run.h"
@@ -88,6 +88,7 @@ struct active {
     struct view view;
     int64_t version; /* of the snapshot */
     struct context context;
+    const struct agent *asked; /* whom the context is made for; only to be compared */
     struct pictures *pictures; /* on their way into the context */
     struct flights flights;
     struct shelf shelf; /* what calls returned, on its way to object storage */
@@ -155,6 +156,8 @@ static struct active *active_new(struct runs *runs, int64_t thread)
     const struct runs_options *o = &runs->options;
     active->flights = (struct flights){.loop = o->loop,
                                        .spool = o->spool,
+                                       .blobs = o->blobs,
+                                       .look = o->look,
                                        .retry_ms = o->retry_ms ? o->retry_ms : RUN_RETRY_MS,
                                        .on_over = on_flight_over,
                                        .on_progress = on_progress,
@@ -215,9 +218,10 @@ struct commit {
     struct stepped stepped;
     str call_id; /* of the flight whose end, or question, this saves; empty: none */
     enum input_kind kind;
-    bool turn;  /* it saves the model's turn */
-    bool shown; /* it saves what is on the shelf */
-    bool next;  /* the queue has another */
+    const struct tools *tools; /* that the step was taken with: what it starts is one of them */
+    bool turn;                 /* it saves the model's turn */
+    bool shown;                /* it saves what is on the shelf */
+    bool next;                 /* the queue has another */
 };
 
 static void commit_free(struct commit *commit)
@@ -273,10 +277,10 @@ static void tell_stored(struct active *active, const struct outcome *o)
     if (waits) options->on_waiting(options->arg);
 }
 
-/* The row says started: now it may leave. */
-static void take_off(struct active *active, const struct call *call)
+/* The row says started: now it may leave, by the tool that was looked at before. */
+static void take_off(struct active *active, const struct call *call, const struct tools *tools)
 {
-    active->flights.tools = active->runs->options.saver->tools; /* as they are now */
+    active->flights.tools = tools;
     flights_start(&active->flights, call,
                   &(struct passenger){.owner = active->owner,
                                       .thread_id = active->thread_id,
@@ -300,7 +304,7 @@ static void committed(struct active *active, struct commit *commit)
     if (o->opened_count || o->settled_count || commit->damaged)
         runs->options.on_news(runs->options.arg);
     for (size_t i = 0; i < o->call_count; i++)
-        if (o->calls[i].started) take_off(active, &o->calls[i].call);
+        if (o->calls[i].started) take_off(active, &o->calls[i].call, commit->tools);
     tell_stored(active, o);
     forget_inputs(active, commit); /* last: the outcome borrows from them */
     bool waits = o->status == RUN_WAITING && !active->again && !flights_any(&active->flights);
@@ -325,9 +329,10 @@ static void commit_done(struct job *job, enum err e)
     }
     if (e == ERR_STORAGE_FULL || e == ERR_RATE_LIMITED || e == ERR_LOCKED) {
         trouble(active, "commit postponed", e);
-        if (commit->shown) { /* nothing names its objects yet: they are put again, or swept */
+        if (commit->shown) shelf_clear(&active->shelf);
+        if (commit->shown || commit->outcome.file_count) {
+            /* nothing names its objects yet: they are put again, or swept */
             commit_free(commit);
-            shelf_clear(&active->shelf);
             retry_later(active);
             return;
         }
@@ -392,6 +397,7 @@ static void step(struct active *active, struct input *input)
     commit->shown = input->kind == INPUT_SHOW;
     commit->call_id = arena_str(&commit->arena, input->call_id);
     commit->kind = input->kind;
+    commit->tools = input->tools;
     graph_step(&commit->arena, &active->view, input, &commit->outcome);
     commit_start(active, commit);
 }
@@ -474,6 +480,11 @@ static void on_fetched(void *arg, enum err e)
 {
     struct active *active = arg;
     active->pictures = NULL;
+    bool other = agent_of(active) != active->asked;
+    if (!active->runs->stopping && !e && other) { /* a reload: what was made is for another model */
+        load_start(active);
+        return;
+    }
     if (!e || active->runs->stopping) {
         go_on(active);
         return;
@@ -504,9 +515,10 @@ static bool look_for_lost(struct active *active)
     for (size_t i = 0; i < active->view.calls.count; i++) {
         const struct call *call = &active->view.calls.rows[i];
         if (call->state != CALL_STARTED || flights_has(&active->flights, call->call_id)) continue;
-        bool there = tools_find(active->runs->options.saver->tools, call->tool);
+        const struct tools *tools = active->runs->options.saver->tools;
+        bool there = tools_find(tools, call->tool);
         if (call_repeatable(call) && there && !active->view.cancelling) {
-            take_off(active, call);
+            take_off(active, call, tools);
             continue;
         }
         struct input input = {.kind = INPUT_LOST, .call_id = call->call_id};
@@ -726,8 +738,9 @@ static enum err load_run(struct job *job, struct db *db)
 static void make_context(struct active *active, const struct load *load)
 {
     const struct runs_options *o = &active->runs->options;
+    active->asked = agent_of(active);
     context_make(&active->arena,
-                 &(struct context_source){.agent = agent_of(active),
+                 &(struct context_source){.agent = active->asked,
                                           .state = &active->view.state,
                                           .node = graph_node(&active->view.state),
                                           .messages = &load->messages,

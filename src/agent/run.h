@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/graph.h"
+#include "agent/luggage.h"
 #include "agent/save.h"
 #include "base/clock.h"
 #include "store/bus.h"
@@ -30,6 +31,7 @@ struct runs_options {
     const struct saver *saver;
     struct spool *spool;
     struct blobs *blobs;
+    file_look *look; /* at files that results bring along */
     msec retry_ms; /* before the second attempt of a tool's call; 0 = RUN_RETRY_MS */
     /* Interactions were opened or settled: timers and webhooks have to look. */
     void (*on_news)(void *arg);

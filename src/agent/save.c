@@ -206,6 +206,18 @@ static enum err save_blobs(struct save *save)
     return e;
 }
 
+static enum err save_files(struct save *save)
+{
+    const struct outcome *o = save->outcome;
+    enum err e = OK;
+    for (size_t i = 0; !e && i < o->file_count; i++) {
+        struct attachment row = o->files[i];
+        row.created = save->now;
+        e = attachment_add(save->db, &row);
+    }
+    return e;
+}
+
 static enum err save_decisions(struct save *save)
 {
     struct outcome *o = save->outcome;
@@ -272,6 +284,7 @@ enum err outcome_save(struct db *db, struct arena *arena, const struct saver *sa
     if (!e) e = save_calls(&save);
     if (!e) e = save_interactions(&save);
     if (!e) e = save_blobs(&save);
+    if (!e) e = save_files(&save);
     if (!e) e = save_decisions(&save);
     if (!e) e = save_run(&save);
     return e;

@@ -127,14 +127,15 @@ static void down(struct speech *speech, enum err e, const struct fault *why)
     speech->on_down(speech->arg, e, why && why->text[0] ? why->text : err_title(e));
 }
 
-/* Twice as long each time, and never at the same moment as others that failed with us. */
+/* Twice as long each time, and never at the same moment as others that failed with us: also behind the
+ * time for which the provider wants to be left alone, which it has told them all. */
 static void rest(struct speech *speech, msec at_least)
 {
     msec wait = speech->model->retry_ms << (speech->attempt - 1);
     uint16_t jitter;
     crypto_random(&jitter, sizeof jitter);
     wait = wait / 2 + wait * jitter / UINT16_MAX / 2;
-    timer_start(speech->timer, wait > at_least ? wait : at_least);
+    timer_start(speech->timer, at_least + wait);
 }
 
 /* A provider that wants to be left alone for long is away: nothing is held up for it. */

@@ -56,6 +56,8 @@
       "运行因无人查看而暂停，用户已放弃")                                                          \
     X(TEXT_TOOL_ASKS, "%s asks:", "%s 询问：")                                                     \
     X(TEXT_TOOL_ASKED, "It was asking: %s", "当时它正在询问：%s")                                  \
+    X(TEXT_ENDLESS, "The tool %s kept asking without coming to an end; it was stopped",            \
+      "工具 %s 反复提问而没有结果，已停止")                                                        \
     X(TEXT_ASK_SERVER, "The tool %s cannot be reached. Try again?", "无法连接工具 %s，要重试吗？") \
     X(TEXT_BUDGET, "The budget of this run is used up.", "本次运行的预算已用完。")                 \
     X(TEXT_REPORT, "The model could not write the report. What was planned and done:",             \

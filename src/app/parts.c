@@ -20,6 +20,7 @@
 
 #include <stdio.h>
 
+#include "agent/facts.h"
 #include "app/attachment_name.h"
 #include "base/id.h"
 #include "base/limits.h"
@@ -351,26 +352,6 @@ static void write_part(struct json_writer *w, const struct part *part,
     json_object_end(w);
 }
 
-static void number(struct json_writer *w, str key, uint64_t value)
-{
-    json_key(w, key);
-    json_number_u64(w, value);
-}
-
-static void write_file(struct json_writer *w, const struct attachment *file)
-{
-    json_object(w);
-    json_member(w, STR("id"), file->id);
-    json_member(w, STR("mimeType"), file->mime);
-    optional(w, STR("filename"), file->filename);
-    number(w, STR("size"), file->bytes);
-    if (file->width && file->height) {
-        number(w, STR("width"), file->width);
-        number(w, STR("height"), file->height);
-    }
-    json_object_end(w);
-}
-
 static bool listed_before(const struct attachment *const *files, size_t at)
 {
     for (size_t i = 0; i < at; i++)
@@ -412,7 +393,7 @@ static void write_message(struct arena *arena, const struct parts *parts,
     json_array(&w);
     for (size_t i = 0; i < parts->count; i++) {
         if (!files[i] || listed_before(files, i)) continue;
-        write_file(&w, files[i]);
+        attachment_store(&w, files[i]);
         listed++;
     }
     json_array_end(&w);

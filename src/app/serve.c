@@ -48,6 +48,7 @@
 #include "app/clockwork.h"
 #include "app/commands.h"
 #include "app/feed.h"
+#include "app/file_look.h"
 #include "app/gate.h"
 #include "app/guard.h"
 #include "app/inbox.h"
@@ -330,6 +331,7 @@ static enum err start_runs(struct server *server, const struct args *args, struc
                                                    .saver = &server->saver,
                                                    .spool = server->spool,
                                                    .blobs = server->blobs,
+                                                   .look = look_at_file,
                                                    .on_news = on_news,
                                                    .on_waiting = on_waiting,
                                                    .on_trouble = on_trouble,

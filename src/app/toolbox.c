@@ -10,7 +10,8 @@
  * 1. A list, once published, never changes and stays until toolbox_free, as does everything that its
  *    rows point to. Store threads read it without asking anybody.
  * 2. A server is in `all` from the moment it is made until toolbox_free; it is in `current` as long as
- *    the configuration has it.
+ *    the configuration has it. One that a failed reload has made is never current, and talks on while it
+ *    stops.
  * 3. The same options mean the same server: it is never restarted for a reload that does not touch it.
  *
  * To add a source: its tools in toolbox_own, or another list beside those of the servers in publish.
@@ -32,7 +33,8 @@
 struct served {
     struct served *next;
     struct toolbox *toolbox;
-    const struct config_mcp *config;
+    const struct config_mcp *config; /* of a current one; that of a failed reload is gone */
+    str name;                        /* in the toolbox's arena */
     struct mcp_server *server;
     bool stopping, stopped;
 };
@@ -43,9 +45,19 @@ struct own {
     struct tools tools;
 };
 
+/* A list, and what it was joined from. */
+struct list {
+    struct list *next;
+    struct tools tools;
+    const struct own *own;
+    const struct tools *offered;
+    size_t offered_count;
+};
+
 struct toolbox {
     struct toolbox_options options;
     struct arena arena; /* of the lists */
+    struct list *lists; /* newest first */
     struct own *own;    /* newest first */
     const struct tools *tools;
     struct served *all;
@@ -88,17 +100,43 @@ static void log_left_out(const struct tool *tool, const char *why)
              LOG_CSTR("reason", why));
 }
 
-/* The list of this moment, for everybody. */
+static bool joined_from(const struct list *list, const struct own *own, const struct tools *offered,
+                        size_t count)
+{
+    bool same = list->own == own && list->offered_count == count;
+    for (size_t i = 0; same && i < count; i++)
+        same =
+            list->offered[i].rows == offered[i].rows && list->offered[i].count == offered[i].count;
+    return same;
+}
+
+static struct list *list_new(struct toolbox *toolbox, const struct tools *offered, size_t count)
+{
+    struct list *list = ARENA_NEW(&toolbox->arena, struct list);
+    struct tools *kept = arena_array(&toolbox->arena, count, sizeof *kept);
+    for (size_t i = 0; i < count; i++) kept[i] = offered[i];
+    *list = (struct list){.next = toolbox->lists,
+                          .tools = toolbox_join(&toolbox->arena, &toolbox->own->tools, offered,
+                                                count, log_left_out),
+                          .own = toolbox->own,
+                          .offered = kept,
+                          .offered_count = count};
+    toolbox->lists = list;
+    return list;
+}
+
+/* The list of this moment, for everybody. Lists are kept, so one that was there before is the same again:
+ * a server that goes back and forth between two of its own takes no memory with it. */
 static void publish(struct toolbox *toolbox)
 {
     struct tools offered[MCP_SERVERS_MAX];
-    for (size_t i = 0; i < toolbox->current_count; i++)
-        offered[i] = mcp_tools(toolbox->current[i]->server);
-    struct tools *list = ARENA_NEW(&toolbox->arena, struct tools);
-    *list = toolbox_join(&toolbox->arena, &toolbox->own->tools, offered, toolbox->current_count,
-                         log_left_out);
-    toolbox->tools = list;
-    *toolbox->options.published = list;
+    size_t count = toolbox->current_count;
+    for (size_t i = 0; i < count; i++) offered[i] = mcp_tools(toolbox->current[i]->server);
+    struct list *list = toolbox->lists;
+    while (list && !joined_from(list, toolbox->own, offered, count)) list = list->next;
+    if (!list) list = list_new(toolbox, offered, count);
+    toolbox->tools = &list->tools;
+    *toolbox->options.published = &list->tools;
 }
 
 const struct tools *toolbox_tools(const struct toolbox *toolbox)
@@ -250,7 +288,7 @@ static void on_tools(void *arg, struct mcp_server *server)
     struct toolbox *toolbox = served->toolbox;
     if (toolbox->closing || !is_current(served)) return;
     publish(toolbox);
-    log_info("mcp.tools", LOG_STR("server", served->config->name),
+    log_info("mcp.tools", LOG_STR("server", served->name),
              LOG_U64("tools", mcp_tools(server).count));
     toolbox->options.on_change(toolbox->options.arg);
 }
@@ -260,23 +298,23 @@ static void on_state(void *arg, struct mcp_server *server, const char *why)
     const struct served *served = arg;
     (void)server;
     if (!why[0])
-        log_info("mcp.connected", LOG_STR("server", served->config->name));
+        log_info("mcp.connected", LOG_STR("server", served->name));
     else if (!served->stopping)
-        log_warn("mcp.away", LOG_STR("server", served->config->name), LOG_CSTR("reason", why));
+        log_warn("mcp.away", LOG_STR("server", served->name), LOG_CSTR("reason", why));
 }
 
 static void on_stderr(void *arg, struct mcp_server *server, str line)
 {
     const struct served *served = arg;
     (void)server;
-    log_info("mcp.stderr", LOG_STR("server", served->config->name), LOG_STR("text", line));
+    log_info("mcp.stderr", LOG_STR("server", served->name), LOG_STR("text", line));
 }
 
 static void on_note(void *arg, struct mcp_server *server, const char *what, str text)
 {
     const struct served *served = arg;
     (void)server;
-    log_info("mcp.note", LOG_STR("server", served->config->name), LOG_CSTR("what", what),
+    log_info("mcp.note", LOG_STR("server", served->name), LOG_CSTR("what", what),
              LOG_STR("text", text));
 }
 
@@ -289,6 +327,7 @@ static enum err server_start(struct toolbox *toolbox, const struct config *confi
     struct served *served = calloc(1, sizeof *served);
     if (!served) abort();
     *served = (struct served){.toolbox = toolbox, .config = c};
+    served->name = arena_str(&toolbox->arena, c->name);
     struct mcp_options options = toolbox_mcp_options(&arena, c);
     options.loop = toolbox->options.loop;
     options.client = toolbox->options.client;

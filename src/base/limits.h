@@ -345,6 +345,7 @@ enum {
     CARD_FACT_BYTES_MAX = 48 * 1024,     /* a larger card stands in its fact as uiRef */
     CALL_FILES_MAX = 16,                 /* that a result brings along */
     CALL_FILES_BYTES_MAX = 32 * 1024 * 1024, /* of them together */
+    LUGGAGE_FRESH_MS = 10 * 60 * 1000, /* no row names it yet: put again, far below storage.grace */
     CALL_MODEL_BYTES_MAX = 32 * 1024,        /* of a result, head and tail, for the model */
     TOOLS_MAX = 500,                         /* offered at a time; models choose badly among 100 */
     TOOL_NAME_BYTES_MAX = 64,                /* what model providers take */

@@ -144,7 +144,8 @@ static enum codec_verdict start_redacted(struct anthropic_decoder *d, const stru
 static enum codec_verdict start_call(struct anthropic_decoder *d, const struct json *block,
                                      struct fault *why)
 {
-    str id = member(block, "id"), name = member(block, "name");
+    str id = codec_call_id(&d->arena, member(block, "id"));
+    str name = codec_call_name(member(block, "name"));
     const struct json *input = json_get(block, STR("input"));
     if (!id.len || !name.len) return nonsense(why, "a tool call has no id or no name");
     if (d->calls == CALLS_TURN_MAX) return too_long(why);

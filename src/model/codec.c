@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every codec needs: names as providers take them, and JSON as providers write it.
+ * What every codec needs: names as providers take them, calls and JSON as providers write them.
  *
  * A name is turned without a look at other names, so that it is the same in every request; only
  * where two names of one request would become one does tool_names.c choose another.
@@ -53,6 +53,24 @@ str codec_name(struct arena *arena, str name)
     for (size_t i = 0; i < len; i++) out[i] = fits(name.p[i]) ? name.p[i] : '_';
     if (name.len > TOOL_NAME_BYTES_MAX) len = shorten(out, name);
     return (str){out, len};
+}
+
+str codec_call_id(struct arena *arena, str id)
+{
+    if (id.len <= MODEL_CALL_ID_BYTES_MAX) return id;
+    unsigned char hash[HASH_BYTES];
+    char digits[HASH_HEX_BYTES];
+    crypto_sha256(id, hash);
+    crypto_hex((str){(const char *)hash, sizeof hash}, digits);
+    return arena_printf(arena, "call_%.32s", digits);
+}
+
+str codec_call_name(str name)
+{
+    if (name.len <= MODEL_TOOL_NAME_BYTES_MAX) return name;
+    size_t len = MODEL_TOOL_NAME_BYTES_MAX;
+    while (len && ((unsigned char)name.p[len] & 0xc0) == 0x80) len--;
+    return (str){name.p, len};
 }
 
 /* ---- JSON ---- */

@@ -16,7 +16,6 @@
 
 struct client_header;
 struct json;
-struct json;
 
 enum codec_verdict {
     CODEC_MORE,   /* go on */
@@ -68,6 +67,12 @@ extern const struct codec codec_openai, codec_anthropic;
  * may not become one: provider.c checks that and maps the provider's word back before the sink hears
  * it. */
 str codec_name(struct arena *arena, str name);
+
+/* Id and name of a call as the provider says them: whatever it sends, facts and rows have to hold it. An
+ * id that is too long is replaced by its hash, since it only has to be another for each call; a name is
+ * cut at a character, and means no tool then. In the arena, or the same bytes. */
+str codec_call_id(struct arena *arena, str id);
+str codec_call_name(str name);
 
 /* json_parse for what a provider says: an escape that is half of a character (a lone surrogate) reads
  * as U+FFFD instead of making the whole text unreadable. */

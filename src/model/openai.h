@@ -24,6 +24,7 @@ struct openai_decoder {
     struct buf kept;      /* provider_data */
     struct model_usage usage;
     bool finished; /* a finish_reason was there */
+    bool limited;  /* it said that the limit of tokens was reached */
 };
 
 void openai_begin(void *decoder, const struct codec_sink *sink);

@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/crypto.h"
 #include "base/limits.h"
 #include "model/openai.h"
 #include "model/status.h"
@@ -115,25 +114,6 @@ static struct openai_call *add_call(struct openai_decoder *d, int64_t label)
     return call;
 }
 
-/* The server's id, or a shorter one for a very long one: it only has to be another for each call. */
-static str id_of(struct openai_decoder *d, str id)
-{
-    if (id.len <= MODEL_CALL_ID_BYTES_MAX) return id;
-    unsigned char hash[HASH_BYTES];
-    char digits[HASH_HEX_BYTES];
-    crypto_sha256(id, hash);
-    crypto_hex((str){(const char *)hash, sizeof hash}, digits);
-    return arena_printf(&d->event, "call_%.32s", digits);
-}
-
-static str name_of(str name)
-{
-    if (name.len <= MODEL_TOOL_NAME_BYTES_MAX) return name;
-    size_t len = MODEL_TOOL_NAME_BYTES_MAX;
-    while (len && ((unsigned char)name.p[len] & 0xc0) == 0x80) len--;
-    return (str){name.p, len};
-}
-
 static void tell_args(struct openai_decoder *d, size_t index, str args)
 {
     if (args.len) d->to.sink->on_args(d->to.arg, index, args);
@@ -183,8 +163,8 @@ static enum codec_verdict read_call(struct openai_decoder *d, const struct json 
 {
     const struct json *function = json_get(piece, STR("function"));
     const struct json *arguments = json_get(function, STR("arguments"));
-    str id = id_of(d, json_text(json_get(piece, STR("id"))));
-    str name = name_of(json_text(json_get(function, STR("name"))));
+    str id = codec_call_id(&d->event, json_text(json_get(piece, STR("id"))));
+    str name = codec_call_name(json_text(json_get(function, STR("name"))));
     int64_t label;
     if (json_i64(json_get(piece, STR("index")), &label) || label < 0) label = -1;
 
@@ -198,10 +178,20 @@ static enum codec_verdict read_call(struct openai_decoder *d, const struct json 
     return read_args(d, call, object ? arguments->raw : json_text(arguments), why);
 }
 
+/* Of arguments that were begun, those of the newest call can be cut; an older one's that are not whole
+ * are no JSON. Of arguments that were not nobody knows. */
 static bool call_cut_off(struct openai_decoder *d)
 {
-    if (!d->call_count) return false;
-    return !d->calls[d->call_count - 1].args_bytes || json_scan_finish(&d->args);
+    for (size_t i = 0; i < d->call_count; i++)
+        if (!d->calls[i].args_bytes) return true;
+    return d->call_count && json_scan_finish(&d->args);
+}
+
+static enum codec_verdict cut_off(struct fault *why)
+{
+    return say(why, CODEC_FAILED,
+               "the model's answer reached its limit of tokens inside a tool call; a larger "
+               "max_output of the model gives it room");
 }
 
 /* ---- text ---- */
@@ -258,10 +248,8 @@ static enum codec_verdict read_calls(struct openai_decoder *d, const struct json
 static enum codec_verdict finish(struct openai_decoder *d, str reason, struct fault *why)
 {
     d->finished = true;
-    if (str_eq(reason, STR("length")) && call_cut_off(d))
-        return say(why, CODEC_FAILED,
-                   "the model's answer reached its limit of tokens inside a tool call; a larger "
-                   "max_output of the model gives it room");
+    d->limited = d->limited || str_eq(reason, STR("length"));
+    if (d->limited && call_cut_off(d)) return cut_off(why);
     for (size_t i = 0; i < COUNT(reasons); i++)
         if (str_eq(reason, reasons[i].reason) && reasons[i].verdict != CODEC_MORE)
             return say(why, reasons[i].verdict, reasons[i].text);
@@ -287,10 +275,18 @@ static enum codec_verdict read_choice(struct openai_decoder *d, const struct jso
 
 static void read_usage(struct openai_decoder *d, const struct json *usage)
 {
-    uint64_t tokens;
-    if (!json_u64(json_get(usage, STR("prompt_tokens")), &tokens)) d->usage.input_tokens = tokens;
-    if (!json_u64(json_get(usage, STR("completion_tokens")), &tokens))
-        d->usage.output_tokens = tokens;
+    const struct {
+        const char *key;
+        uint64_t *tokens;
+    } figures[] = {
+        {"prompt_tokens", &d->usage.input_tokens},
+        {"completion_tokens", &d->usage.output_tokens},
+    };
+    for (size_t i = 0; i < COUNT(figures); i++) {
+        uint64_t tokens;
+        if (json_u64(json_get(usage, str_c(figures[i].key)), &tokens)) continue;
+        *figures[i].tokens = tokens < UINT32_MAX ? tokens : UINT32_MAX; /* no sum overflows */
+    }
 }
 
 str openai_error_words(const struct json *document)
@@ -356,6 +352,7 @@ static void keep_reasoning(struct openai_decoder *d)
 static enum codec_verdict end(struct openai_decoder *d, struct fault *why)
 {
     if (!d->finished) return say(why, CODEC_AGAIN, "the provider ended its answer in the middle");
+    if (d->limited && call_cut_off(d)) return cut_off(why); /* by what came behind the reason */
     for (size_t i = d->told; i < d->call_count; i++) {
         struct openai_call *call = &d->calls[i];
         if (!call->name.len) return say(why, CODEC_AGAIN, "a tool call came without a name");

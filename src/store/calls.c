@@ -49,7 +49,8 @@ bool call_state_settled(enum call_state state)
 #define CHANGING(X)                                                                         \
     X(state) X(stage) X(write) X(idempotent) X(attempts) X(created) X(started) X(ended)     \
     X(result_bytes) X(message_id) X(tool) X(provider_id) X(rule) X(binding) X(result_id)    \
-    X(spool) X(result_hash) X(error) X(args) X(model_text) X(content) X(ui_hints) X(asked)
+    X(spool) X(result_hash) X(error) X(args) X(model_text) X(content) X(ui_hints) X(asked)    \
+    X(attachments)
 /* clang-format on */
 
 #define COLUMN(name) COLUMN_OF(struct call, name),

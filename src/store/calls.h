@@ -58,6 +58,7 @@ struct call {
     str spool;       /* name of the file in the spool folder that holds it instead; empty: none */
     str result_hash; /* SHA-256 of that file, 64 hex digits */
     str ui_hints;    /* JSON, as the tool gave them; empty: none */
+    str attachments; /* files that came with it, JSON list as of a message; empty: none */
     bool stored;     /* not read back: what it returned is in object storage, forget the result */
     uint64_t result_bytes;
     msec created, started, ended;

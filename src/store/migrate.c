@@ -413,6 +413,9 @@ static const struct migration migrations[] = {
         "ALTER TABLE runs ADD COLUMN from_message INTEGER NOT NULL DEFAULT 0;" /* seq of a message */
         "ALTER TABLE tool_calls ADD COLUMN asked TEXT NOT NULL DEFAULT '';" /* JSON, agent/asked.h */
         "CREATE INDEX tool_calls_under_way ON tool_calls(run) WHERE state=3;"),
+
+    MIGRATION(8, "files of results",
+        "ALTER TABLE tool_calls ADD COLUMN attachments TEXT NOT NULL DEFAULT '';"), /* JSON list */
     /* clang-format on */
 };
 

@@ -8,11 +8,11 @@
  *     boolean                       boolean
  *     array of such a choice        text: the titles, with ";" between them; an array is taken too
  *
- * kinds[] has a row for each, with the function that reads a value. Anything else is no form: nested
- * objects, lists of other things, references. Invariants:
+ * kinds[] has a row for each, with the function that reads a value. Anything else is no form:
+ * nested objects, lists of other things, references. Invariants:
  *
- * 1. A form of which one field cannot be shown is refused whole: an answer without it would say less
- *    than the person believes.
+ * 1. A form of which one field cannot be shown is refused whole: an answer without it would say
+ *    less than the person believes.
  * 2. What elicit_content writes fits the schema as far as the schema is a form: types, lengths,
  *    bounds, formats, choices.
  *
@@ -26,7 +26,7 @@
 #include "tool/tools.h"
 #include "tool/value.h"
 
-enum { HASH_HEX_SHOWN = 16, LABEL_BYTES_MAX = 256, NORMAL_BYTES_MAX = 128 };
+enum { HASH_HEX_SHOWN = 16, LABEL_BYTES_MAX = 256, NORMAL_BYTES_MAX = LABEL_BYTES_MAX };
 
 enum kind { KIND_TEXT, KIND_DATE, KIND_CHOICE, KIND_NUMBER, KIND_BOOLEAN, KIND_SEVERAL, KIND_NONE };
 
@@ -114,6 +114,15 @@ static str choice_label(const struct prop *prop, const struct json *choice, size
     return titles_differ(prop) ? choice_title(prop, choice, index) : choice_value(choice);
 }
 
+/* Of the choice with this constant; of none: the text itself. */
+static str label_of(const struct prop *prop, str value)
+{
+    size_t index = 0;
+    for (const struct json *choice = prop->choices->child; choice; choice = choice->next, index++)
+        if (str_eq(choice_value(choice), value)) return choice_label(prop, choice, index);
+    return value;
+}
+
 static const struct json *choices_of(const struct json *schema, const struct json **ret_titles)
 {
     static const char *const names[] = {"enum", "oneOf", "anyOf"};
@@ -191,7 +200,8 @@ static enum err read_prop(const struct json *schema, const struct json *member,
     if (prop.kind == KIND_NONE)
         return refuse(reterr, &prop,
                       "is no text, number, boolean or choice, so it cannot be asked in a form");
-    if (prop.kind == KIND_TEXT && (is_secret(prop.name) || is_secret(text_of(member, "title"))))
+    bool typed = prop.kind == KIND_TEXT || prop.kind == KIND_NUMBER; /* a PIN is a number, too */
+    if (typed && (is_secret(prop.name) || is_secret(text_of(member, "title"))))
         return refuse(
             reterr, &prop,
             "looks like a password or a key, which must not be asked in a form; use a URL");
@@ -244,6 +254,18 @@ static void write_choices(struct json_writer *w, const struct prop *prop)
     json_array_end(w);
 }
 
+/* Choices by their labels, as people see them. */
+static void write_default(struct buf *out, const struct prop *prop, const struct json *value)
+{
+    const struct json *item = value->type == JSON_ARRAY ? value->child : value;
+    for (size_t i = 0; prop->choices && item && i < ASK_CHOICES_MAX; i++) {
+        str label = label_of(prop, json_text(item));
+        buf_printf(out, "%s%.*s", i ? "; " : "", STR_ARG(tool_text_head(label, LABEL_BYTES_MAX)));
+        item = value->type == JSON_ARRAY ? item->next : NULL;
+    }
+    if (!prop->choices) buf_append(out, tool_text_head(value->raw, LABEL_BYTES_MAX));
+}
+
 /* What it says itself; of several choices also how to name them; and what leaving it out means. */
 static str description_of(struct arena *arena, const struct prop *prop)
 {
@@ -254,14 +276,17 @@ static str description_of(struct arena *arena, const struct prop *prop)
     buf_append(&out, own);
     if (prop->kind == KIND_SEVERAL) {
         size_t index = 0;
-        buf_printf(&out, "%s可多选，用“;”分隔 / one or more, with \";\" between them: ",
-                   out.len ? "\n" : "");
+        buf_printf(&out, "%s(可多选，用“;”分隔 / one or more, with \";\" between them: ",
+                   out.len ? " " : "");
         for (const struct json *c = prop->choices->child; c; c = c->next, index++)
             buf_printf(&out, "%s%.*s", index ? "; " : "", STR_ARG(choice_label(prop, c, index)));
+        buf_append(&out, STR(")"));
     }
-    if (absent && absent->type != JSON_NULL)
-        buf_printf(&out, "%s不填即为 / left out it is: %.*s", out.len ? "\n" : "",
-                   STR_ARG(tool_text_head(absent->raw, LABEL_BYTES_MAX)));
+    if (absent && absent->type != JSON_NULL) {
+        buf_printf(&out, "%s(不填即为 / left out it is: ", out.len ? " " : "");
+        write_default(&out, prop, absent);
+        buf_append(&out, STR(")"));
+    }
     return arena_str(arena, buf_str(&out));
 }
 

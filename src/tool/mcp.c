@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An MCP server as the rest of Fermata knows it: options, the list of its tools, what is remembered of
- * it, and its end. The session to it is in mcp_session.c, calls are in mcp_call.c, the messages in
- * mcp_rpc.c, definitions in mcp_tools.c, results in mcp_result.c.
+ * An MCP server as the rest of Fermata knows it: options, the list of its tools, what is remembered
+ * of it, and its end. The session to it is in mcp_session.c, calls are in mcp_call.c, the messages
+ * in mcp_rpc.c, definitions in mcp_tools.c, results in mcp_result.c.
  *
  *     mcp_link ── messages ──▶ mcp_read ──▶ mcp_session ──▶ mcp_calls ──▶ on_end, on_ask
  *        ▲                                     │
@@ -12,10 +12,11 @@
  *
  * Invariants:
  * 1. A list that was offered stays until the server is freed: calls and approvals point into it. So
- *    there are at most MCP_LISTS_MAX different ones, of at most MCP_KEPT_BYTES_MAX together; a server
- *    that has used them up keeps its last list. One that it offers again is the same list again.
- * 2. What is remembered is one setting for each definition and one with their number and checksum, in
- *    the scope "mcp/<name>". If they do not fit together there is nothing.
+ *    there are at most MCP_LISTS_MAX different ones, of at most MCP_KEPT_BYTES_MAX together; a
+ *    server that has used them up keeps its last list. One that it offers again is the same list
+ *    again.
+ * 2. What is remembered is one setting for each definition and one with their number and checksum,
+ *    in the scope "mcp/<name>". If they do not fit together there is nothing.
  */
 #include "tool/mcp.h"
 

@@ -9,18 +9,18 @@
  *
  * Questions come in two ways. Before 2026-07-28 the server asks while the call is open: on_ask, the
  * clock of the call stands still, tool_reply answers. Since then the answer to the call is that it
- * needs input: the call is over, and is started again with the replies and the state that the server
- * gave us. That state is kept with what else the next start has to know:
+ * needs input: the call is over, and is started again with the replies and the state that the
+ * server gave us. That state is kept with what else the next start has to know:
  *
  *     {"requestState"?: "...", "declined": ["key"]}      2026-07-28
  *     {"pages": true}                                    2025-11-25: pages that had to be opened
  *
  * Invariants:
  * 1. on_end, or on_ask with `ended`, is called once, on the loop, and not after cancel.
- * 2. A call is sent again by itself only if it has surely not been done, once; or if the server sent
- *    it back without a question, at most MCP_AGAIN_MAX times.
- * 3. A question is shown only to the owner of a call that can have asked it. Older servers do not say
- *    which one did; if it could be calls of several people nobody is asked.
+ * 2. A call is sent again by itself only if it has surely not been done, once; or if the server
+ *    sent it back without a question, at most MCP_AGAIN_MAX times.
+ * 3. A question is shown only to the owner of a call that can have asked it. Older servers do not
+ *    say which one did; if it could be calls of several people nobody is asked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -475,10 +475,11 @@ static str result_type(const struct mcp_server *server, const struct json *resul
 bool mcp_calls_await(const struct mcp_server *server, const struct rpc_message *message,
                      str *ret_locale)
 {
-    const struct tool_call *call = message->number ? find(server, message->number) : NULL;
+    struct tool_call *call = message->number ? find(server, message->number) : NULL;
     if (!call || message->kind != RPC_RESULT ||
         !str_eq(result_type(server, message->result), STR("complete")))
         return false;
+    timer_stop(call->timer); /* it has its answer */
     *ret_locale = call->request.locale;
     return true;
 }

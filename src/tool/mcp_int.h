@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the MCP client share: the server as mcp.c keeps it, its session (mcp_session.c),
- * and the calls to it (mcp_call.c). Inside this folder and for its tests.
+ * What the files of the MCP client share: the server as mcp.c keeps it, its session
+ * (mcp_session.c), and the calls to it (mcp_call.c). Inside this folder and for its tests.
  */
 #ifndef TOOL_MCP_INT_H
 #define TOOL_MCP_INT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Messages of an MCP server, short and long. A short one is read at once. A long one is copied and
- * read on the thread pool: parsed, and if it is the result of a call also taken apart, with the files
- * in it.
+ * read on the thread pool: parsed, and if it is the result of a call also taken apart, with the
+ * files in it.
  *
  *     short ──▶ parse ───────────────────────────────────▶ mcp_session_take
  *     long  ──▶ PARSING ──▶ a call's result? ── no ──────────▲

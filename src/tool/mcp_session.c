@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The session with an MCP server: reaching it, agreeing on a version, asking for its tools, and doing
- * it all again when it is gone.
+ * The session with an MCP server: reaching it, agreeing on a version, asking for its tools, and
+ * doing it all again when it is gone.
  *
  *     RESTING ─▶ OPENING ─▶ PROBING ──── it is modern ───▶ LISTING ─▶ UP
  *        ▲                     │ any other answer, none        ▲       │
@@ -12,15 +12,16 @@
  * Modern is 2026-07-28: each request says which version it speaks, and there is no session but the
  * link itself. Older ones begin with initialize. Which it is we find out as the specification says:
  * server/discover first, and initialize after any answer that no modern server would give. A child
- * that dies of the question is started again and greeted in the old way at once. What a server was is
- * remembered until that fails.
+ * that dies of the question is started again and greeted in the old way at once. What a server was
+ * is remembered until that fails.
  *
  * Invariants:
- * 1. Calls leave only in UP. The list of tools in UP is the server's, or the last one it was allowed.
- * 2. A child's link ends with its session. The link of an HTTP server is made once: calls on their way
- *    keep their streams while a new session begins beside them.
- * 3. While UP the timer is for the stream of changes; else it is for the answer that is waited for, or
- *    the rest.
+ * 1. Calls leave only in UP. The list of tools in UP is the server's, or the last one it was
+ *    allowed.
+ * 2. A child's link ends with its session. The link of an HTTP server is made once: calls on their
+ *    way keep their streams while a new session begins beside them.
+ * 3. While UP the timer is for the stream of changes; else it is for the answer that is waited for,
+ *    or the rest.
  *
  * To add a notification: its row in told[]. To add a request of servers: in take_request.
  */
@@ -492,7 +493,7 @@ void mcp_session_take(struct mcp_server *server, const struct rpc_message *messa
 
 /* ---- the link ---- */
 
-/* An answer of HTTP that an older server gives to what it does not know; not one about who we are. */
+/* What an older server says by HTTP to what it does not know; not that it does not know us. */
 static bool is_older(int status)
 {
     switch (status) {

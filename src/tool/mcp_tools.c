@@ -9,11 +9,12 @@
  * So what is remembered is the server's word, and what it counts for is decided anew at each start.
  *
  * Invariants:
- * 1. Unless the server is trusted its annotations change nothing. The lists of the configuration win
- *    over them in any case.
- * 2. A row's name is "server.tool", of [A-Za-z0-9_.-], at most TOOL_NAME_BYTES_MAX bytes. A longer one
- *    is cut and ends in a hash of the whole; so does the second of two that would be the same.
- * 3. The schema offered is the server's own text; the arguments are checked by what we can read of it.
+ * 1. Unless the server is trusted its annotations change nothing. The lists of the configuration
+ *    win over them in any case.
+ * 2. A row's name is "server.tool", of [A-Za-z0-9_.-], at most TOOL_NAME_BYTES_MAX bytes. A longer
+ *    one is cut and ends in a hash of the whole; so does the second of two that would be the same.
+ * 3. The schema offered is the server's own text; the arguments are checked by what we can read of
+ *    it.
  *
  * To add an annotation: its row in hints[], and what it means in set_effect.
  */
@@ -71,6 +72,9 @@ enum err mcp_define(struct arena *arena, const struct json *tool, str *ret_text,
     struct json_writer w;
     enum err e = check(tool, reterr);
     if (e) return e;
+    if (str_eq(text_of(json_get(tool, STR("execution")), "taskSupport"), STR("required")))
+        return fault(reterr, ERR_INVALID_FIELD,
+                     "it can be called only as a task, and Fermata has none");
     str words = text_of(tool, "description");
     if (!words.len) words = text_of(tool, "title");
     const struct json *annotations = json_get(tool, STR("annotations"));

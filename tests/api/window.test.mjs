@@ -232,7 +232,7 @@ describe('one turn', () => {
     await say(home, 'message', `tell ${words(60_000)}`);
     const [request] = since('tell');
     assertFits(request);
-    assert.match(request.messages[0].text, /^tell lorem [^]+\n\[\.\.\. \d+ bytes left out \.\.\.\]\n[^]+/);
+    assert.match(request.messages[0].text, /^tell an old [^]+\n\[\.\.\. \d+ bytes left out \.\.\.\]\n[^]+/);
     const [row] = (await history(home.server, 'message')).messages;
     assert.equal(row.content.length, 60_005, 'people have it whole');
   });

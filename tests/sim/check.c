@@ -55,7 +55,7 @@ static const struct fact_row {
     int turn, resolve, cancel;
 } fact_rows[] = {
     {FACT_MESSAGE_ADDED, IN_IDLE, -1, -1, -1},
-    {FACT_RUN_STARTED, IN_ASKED | IN_PAUSE, -1, 2, -1},
+    {FACT_RUN_STARTED, IN_ASKED | IN_PAUSE, -1, 2, 2},
     {FACT_STEP_START, IN_LEG, 0, -1, -1},
     {FACT_STEP_FINISH, IN_LEG | IN_CANCEL, 0, 5, 5},
     {FACT_REASONING_END, IN_LEG, 1, -1, 1},
@@ -381,7 +381,8 @@ static const unsigned arrows[CALL_STATE_COUNT] = {
     [CALL_WAITING] = TO(CALL_WAITING) | TO(CALL_APPROVED) | TO(CALL_DONE) | TO(CALL_FAILED) |
                      TO(CALL_REJECTED) | TO(CALL_CANCELLED),
     [CALL_APPROVED] = TO(CALL_STARTED) | TO(CALL_WAITING) | TO(CALL_FAILED) | TO(CALL_CANCELLED),
-    [CALL_STARTED] = TO(CALL_DONE) | TO(CALL_FAILED) | TO(CALL_UNCERTAIN) | TO(CALL_CANCELLED),
+    [CALL_STARTED] = TO(CALL_STARTED) | TO(CALL_WAITING) | TO(CALL_APPROVED) | TO(CALL_DONE) |
+                     TO(CALL_FAILED) | TO(CALL_UNCERTAIN) | TO(CALL_CANCELLED),
     [CALL_UNCERTAIN] = TO(CALL_APPROVED) | TO(CALL_DONE) | TO(CALL_FAILED),
 };
 
@@ -471,7 +472,7 @@ static void check_opened(struct sim *sim, const struct outcome *o)
 {
     for (size_t i = 0; i < o->opened_count; i++) {
         const struct interaction *opened = &o->opened[i];
-        if (opened->type == INTERACTION_CONNECTION_LOST) continue;
+        if (opened->type == INTERACTION_CONNECTION_LOST && !opened->call_id.len) continue;
         const struct call *call = change_of(o, opened->call_id);
         struct deed *deed = deed_of(sim, opened->call_id);
         if (!call || !deed) {
@@ -551,6 +552,7 @@ void check_outcome(struct sim *sim, const struct view *view, const struct input 
     check_blobs(sim, o);
     if (!input || sim->broken[0]) return;
     check_audit(sim, o);
+    asking_check(sim, view, input, o);
     if (input->kind == INPUT_TURN) oracle_turn(sim, view, input, o, settings);
     if (input->kind == INPUT_RESOLVE) oracle_resolve(sim, view, input, o);
     if (input->kind == INPUT_START) oracle_start(sim, view, o, settings);
@@ -573,7 +575,8 @@ static size_t open_about(const struct sim *sim, str call_id, enum interaction_ty
     return count;
 }
 
-/* Calls of the run that wait have one interaction, and no other has; but for those of the client. */
+/* Calls of the run that wait have one interaction, and no other has; but for those of the client, and
+ * for tools that ask something themselves (asking.c). */
 static void check_call_rows(struct sim *sim, const struct input *input)
 {
     bool shown =
@@ -586,10 +589,12 @@ static void check_call_rows(struct sim *sim, const struct input *input)
         size_t open = open_about(sim, call->call_id, &type);
         bool front = deed_of(sim, call->call_id)->front;
         bool waits = (call->state == CALL_WAITING && !front) || call->state == CALL_UNCERTAIN;
-        if (open != waits)
+        bool asks = type == INTERACTION_ASK_USER && !graph_tool_is(call->tool);
+        if (asks) asking_check_rows(sim, call, open);
+        if (!asks && open != waits)
             broken(sim, "a call that is %s has %zu open interactions", call_state_name(call->state),
                    open);
-        if (waits && (type == INTERACTION_UNCERTAIN) != (call->state == CALL_UNCERTAIN))
+        if (waits && !asks && (type == INTERACTION_UNCERTAIN) != (call->state == CALL_UNCERTAIN))
             broken(sim, "a call that is %s waits for a %s", call_state_name(call->state),
                    interaction_type_name(type));
         if (shown && call_state_settled(call->state) && !call->result_id.len &&
@@ -600,7 +605,7 @@ static void check_call_rows(struct sim *sim, const struct input *input)
     if (started > CALLS_STARTED_MAX) broken(sim, "%u calls are under way", started);
 }
 
-static void check_state(struct sim *sim, const struct outcome *o)
+static void check_state(struct sim *sim, const struct input *input, const struct outcome *o)
 {
     const struct state *state = &o->state;
     const struct log *log = &sim->log;
@@ -619,7 +624,8 @@ static void check_state(struct sim *sim, const struct outcome *o)
     if (paused && !waits) broken(sim, "the run waits for nobody");
     if (waits && state->phase != PHASE_INTERRUPTED)
         broken(sim, "%zu are open and the phase is %s", waits, phase_name(state->phase));
-    if (!waits && state->phase == PHASE_INTERRUPTED && !cancelling)
+    bool shows = input && input->kind == INPUT_RESULT; /* the next step shows it, and goes on */
+    if (!waits && state->phase == PHASE_INTERRUPTED && !cancelling && !shows)
         broken(sim, "nothing is open and the phase is interrupted");
     if (state->interaction_ids.count != open) broken(sim, "the state names others than are open");
     if ((int)state->stage != log->step || !log->step_open) broken(sim, "the stage is another");
@@ -637,7 +643,7 @@ void check_stored(struct sim *sim, const struct input *input, const struct outco
         return;
     }
     if (input) check_call_rows(sim, input);
-    check_state(sim, o);
+    check_state(sim, input, o);
     if (one_in(&sim->chance, 4)) check_same(sim, o);
 }
 
@@ -658,6 +664,7 @@ static void print_outcome(struct buf *out, const struct outcome *o)
         buf_append(out, call->model_text);
         buf_append(out, call->args);
         buf_append(out, call->binding);
+        buf_append(out, call->asked);
     }
     for (size_t i = 0; i < o->opened_count; i++) buf_append(out, o->opened[i].id);
     for (size_t i = 0; i < o->settled_count; i++) buf_append(out, o->settled[i].id);

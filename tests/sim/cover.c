@@ -140,11 +140,13 @@ void trail_lost(struct sim *sim, const struct input *input, const struct outcome
     struct trail *trail = &sim->trail;
     bool decided = input->kind != INPUT_DAMAGED;
     for (size_t i = 0; decided && i < o->settled_count; i++) {
+        if (asking_of_tool(&o->settled[i])) continue;
         struct cell cell = cell_of(sim, input, &o->settled[i]);
         hit(sim, &cell, POINT_BEFORE_ANSWER);
     }
     for (size_t i = 0; i < o->opened_count; i++)
-        trail->lost[where_of(sim, &o->opened[i])][o->opened[i].type] = true;
+        if (!asking_of_tool(&o->opened[i]))
+            trail->lost[where_of(sim, &o->opened[i])][o->opened[i].type] = true;
     for (size_t i = 0; i < trail->settled_count; i++)
         hit(sim, &trail->settled[i], POINT_BEFORE_NEXT);
 }
@@ -172,7 +174,8 @@ static void mark_opened(struct sim *sim, const struct outcome *o)
         if (trail->lost[where_of(sim, &o->opened[i])][o->opened[i].type])
             trail->marks[trail->opened_from + i] |= BIT(POINT_BEFORE_OPEN);
     for (size_t i = 0; i < o->opened_count; i++)
-        trail->lost[where_of(sim, &o->opened[i])][o->opened[i].type] = false;
+        if (!asking_of_tool(&o->opened[i]))
+            trail->lost[where_of(sim, &o->opened[i])][o->opened[i].type] = false;
 }
 
 void trail_stored(struct sim *sim, const struct input *input, const struct outcome *o)
@@ -183,6 +186,7 @@ void trail_stored(struct sim *sim, const struct input *input, const struct outco
     trail->settled_count = 0;
     bool decided = input->kind != INPUT_DAMAGED;
     for (size_t i = 0; decided && i < o->settled_count && i < CELLS_MAX; i++) {
+        if (asking_of_tool(&o->settled[i])) continue;
         struct cell cell = cell_of(sim, input, &o->settled[i]);
         trail->settled[trail->settled_count++] = cell;
         const struct cell *aim = &sim->drill.cell;
@@ -223,6 +227,7 @@ void coverage_add(struct coverage *sum, const struct coverage *one)
     const uint64_t *from = &one->cells[0][0][0][0];
     for (size_t i = 0; i < sizeof sum->cells / sizeof *to; i++) to[i] += from[i];
     for (size_t i = 0; i < FRONT_FATES; i++) sum->fronts[i] += one->fronts[i];
+    for (size_t i = 0; i < ASKED_FATES; i++) sum->asked[i] += one->asked[i];
     sum->lives += one->lives;
     sum->steps += one->steps;
     sum->stale += one->stale;
@@ -258,19 +263,20 @@ static void print_row(const struct coverage *coverage, int at, int type, int dec
     printf("\n");
 }
 
-#define FRONT_FATE_NAME(fate, name) name,
-static const char *const fates[FRONT_FATES] = {FRONT_FATE_LIST(FRONT_FATE_NAME)};
-#undef FRONT_FATE_NAME
+#define FATE_NAME(fate, name) name,
+static const char *const fronts[FRONT_FATES] = {FRONT_FATE_LIST(FATE_NAME)};
+static const char *const asked[ASKED_FATES] = {ASKED_FATE_LIST(FATE_NAME)};
+#undef FATE_NAME
 
-static void print_fronts(const struct coverage *coverage, unsigned hits_min, struct counts *counts)
+static void print_list(const char *title, const char *const *names, const uint64_t *met,
+                       size_t count, unsigned hits_min, struct counts *counts)
 {
-    printf("\nfront-end calls:\n");
-    for (size_t i = 0; i < FRONT_FATES; i++) {
-        bool thin = coverage->fronts[i] < hits_min;
+    printf("\n%s:\n", title);
+    for (size_t i = 0; i < count; i++) {
+        bool thin = met[i] < hits_min;
         counts->reachable++;
         counts->thin += thin;
-        printf("  %-32s %13llu%s\n", fates[i], (unsigned long long)coverage->fronts[i],
-               thin ? "!" : "");
+        printf("  %-50s %13llu%s\n", names[i], (unsigned long long)met[i], thin ? "!" : "");
     }
 }
 
@@ -285,7 +291,9 @@ bool coverage_print(const struct coverage *coverage, unsigned hits_min)
         for (int type = 0; type < INTERACTION_TYPE_COUNT; type++)
             for (int decided = 0; decided < DECIDED_COUNT; decided++)
                 print_row(coverage, at, type, decided, hits_min, &counts);
-    print_fronts(coverage, hits_min, &counts);
+    print_list("front-end calls", fronts, coverage->fronts, FRONT_FATES, hits_min, &counts);
+    print_list("tools that ask, and servers that are away", asked, coverage->asked, ASKED_FATES,
+               hits_min, &counts);
     printf("\ncannot be met:\n");
     for (size_t i = 0; i < COUNT(unreachable); i++) {
         const struct unreachable *row = &unreachable[i];

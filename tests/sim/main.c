@@ -167,10 +167,8 @@ static void event(struct sim *sim)
     unsigned first = below(chance, 3);
     bool acted = false;
     for (unsigned i = 0; i < 3 && !acted; i++) acted = act(sim, (first + i) % 3);
-    enum run_status status = sim->world.run.status;
-    if (!acted && (status == RUN_RUNNING || status == RUN_CANCELLING) &&
-        sim->process.state == SHELL_GONE)
-        broken(sim, "the run is %s and nobody works on it", run_status_name(status));
+    if (!acted && world_unfinished(sim) && sim->process.state == SHELL_GONE)
+        broken(sim, "the run is %s and nobody works on it", run_status_name(sim->world.run.status));
 }
 
 static void live_run(struct sim *sim)
@@ -212,6 +210,7 @@ static void sim_init(struct sim *sim, const struct scenario *scenario, struct co
     house_init(sim);
     if (one_in(&sim->chance, 2)) drill_init(sim);
     client_init(sim);
+    asking_init(sim);
     shell_init(sim);
 }
 

@@ -308,6 +308,16 @@ static struct fate_of_call answer_uncertain(enum decision decision)
     return failed("unknown_outcome");
 }
 
+/* A tool hears every answer, and goes on or starts again; a server that is away is tried or not. */
+static struct fate_of_call answer_tool(struct sim *sim, const struct interaction *row,
+                                       const struct call *before, enum decision decision)
+{
+    if (row->type == INTERACTION_ASK_USER)
+        return (struct fate_of_call){.state = asking_state(sim, before)};
+    if (decision == DECISION_CONTINUE) return (struct fate_of_call){.state = CALL_APPROVED};
+    return failed("tool_unavailable");
+}
+
 /* People's last word on a call. */
 static void write_down(struct sim *sim, const struct interaction *row, const struct call *call,
                        const struct resolution *r)
@@ -342,7 +352,7 @@ static void check_settled(struct sim *sim, const struct outcome *o, str id, enum
 static void settled_one(struct sim *sim, const struct view *view, const struct outcome *o,
                         const struct interaction *row, const struct resolution *r)
 {
-    if (row->type == INTERACTION_CONNECTION_LOST) {
+    if (row->type == INTERACTION_CONNECTION_LOST && !row->call_id.len) {
         bool goes_on = r->decision == DECISION_CONTINUE;
         if (goes_on == o->ended) broken(sim, "a model that was gone, and a run that does not fit");
         return;
@@ -352,14 +362,16 @@ static void settled_one(struct sim *sim, const struct view *view, const struct o
         broken(sim, "%.*s is settled and its call is not touched", STR_ARG(row->id));
         return;
     }
-    struct fate_of_call fate = row->type == INTERACTION_ASK_USER ? answer_ask(r->decision)
+    struct fate_of_call fate = asking_of_tool(row) ? answer_tool(sim, row, before, r->decision)
+                               : row->type == INTERACTION_ASK_USER ? answer_ask(r->decision)
                                : row->type == INTERACTION_UNCERTAIN
                                    ? answer_uncertain(r->decision)
                                    : answer_confirm(sim, row, before, r->decision);
     compare(sim, "an answer", call, &fate);
     write_down(sim, row, call, r);
     check_settled(sim, o, row->id, r->decision);
-    bool told = row->type == INTERACTION_ASK_USER || r->decision == DECISION_RESPOND;
+    bool told = (row->type == INTERACTION_ASK_USER && !asking_of_tool(row)) ||
+                r->decision == DECISION_RESPOND;
     if (told && r->text.len && !str_eq(call->model_text, r->text))
         broken(sim, "the model is told something else than the person said");
 }

@@ -33,18 +33,26 @@ static bool step_here(struct sim *sim, struct input input)
     graph_step(&arena, &view, &input, &o);
     if (world_commit(sim, &view, version, &input, &o, sim->house.settings) != FATE_DONE)
         return false;
+    if (o.status == RUN_CANCELLING) shell_cancelled(sim);
     if (o.status == RUN_RUNNING || o.ended) shell_wake(sim);
     return true;
 }
 
 /* ---- bodies ---- */
 
+static const char *const right_tool_asks[] = {"{\"choices\":[\"c1\"]}", "{\"choices\":[\"c1\"]}",
+                                              "{\"choices\":[\"c2\"]}",
+                                              "{\"fields\":{\"who\":\"me\"}}",
+                                              "{\"fields\":{\"who\":\"me\",\"n\":3}}"};
 static const char *const right_asks[] = {"{\"answer\":\"1 h\"}", "{\"answer\":\"as you like\"}",
                                          "{\"choices\":[\"c1\"]}", "{\"fields\":{\"who\":\"me\"}}",
                                          "{\"choices\":[\"c2\"],\"text\":\"or so\"}"};
-static const char *const wrong_asks[] = {"{\"answer\":\" \"}", "{\"choices\":[\"c9\"]}",
-                                         "{\"decision\":\"approve\"}", "{}",
-                                         "{\"answer\":\"x\",\"more\":1}"};
+static const char *const wrong_asks[] = {"{\"answer\":\" \"}",
+                                         "{\"choices\":[\"c9\"]}",
+                                         "{\"decision\":\"approve\"}",
+                                         "{}",
+                                         "{\"answer\":\"x\",\"more\":1}",
+                                         "{\"fields\":{\"n\":\"x\"}}"};
 static const char *const wrong_confirms[] = {
     "{\"decision\":\"yes\"}",   "{\"approve\":true}",
     "{\"decision\":\"edit\"}",  "{\"decision\":\"edit\",\"args\":{\"x\":1}}",
@@ -93,7 +101,8 @@ static str body_of(struct sim *sim, const struct interaction *row, int decided)
 {
     switch (decided) {
     case DECISION_ANSWER:
-        return any(sim, right_asks, COUNT(right_asks));
+        return asking_of_tool(row) ? any(sim, right_tool_asks, COUNT(right_tool_asks))
+                                   : any(sim, right_asks, COUNT(right_asks));
     case DECISION_SKIP:
         return STR("{\"skip\":true}");
     case DECISION_APPROVE:

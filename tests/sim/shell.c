@@ -47,6 +47,18 @@ static void flight_forget(struct process *process, str call_id)
     if (flight) *flight = process->flights[--process->flight_count];
 }
 
+/* Who asks on the line stays there. */
+static void flight_saved(struct process *process, enum input_kind kind, str call_id)
+{
+    struct flight *flight = flight_find(process, call_id);
+    if (!flight || kind != INPUT_ASKED || flight->asked[0].ended) {
+        flight_forget(process, call_id);
+        return;
+    }
+    flight->asked_count--;
+    for (size_t i = 0; i < flight->asked_count; i++) flight->asked[i] = flight->asked[i + 1];
+}
+
 static void take_off(struct sim *sim, const struct call *call)
 {
     struct process *process = &sim->process;
@@ -71,6 +83,7 @@ static void take_off(struct sim *sim, const struct call *call)
         .write = fake_write((enum fake)fake),
         .attempts = 1,
     };
+    asking_take_off(sim, call, &process->flights[process->flight_count - 1]);
 }
 
 static void set_failed(struct flight *flight, const char *code, str text)
@@ -88,6 +101,7 @@ static void landed(struct sim *sim, struct flight *flight, bool failed)
         .error = failed ? STR("it said no") : STR_EMPTY,
     };
     flight->over = true;
+    flight->waiting_count = 0;
     flight->end = (struct call_end){
         .failed = failed,
         .error = result.error,
@@ -110,6 +124,13 @@ static void give_up(struct sim *sim, struct flight *flight, const char *code, st
         set_failed(flight, code, text);
 }
 
+/* Nobody at the other end: the person may know when to try again. */
+static void stay_away(struct sim *sim, struct flight *flight)
+{
+    give_up(sim, flight, "tool_unavailable", STR("not reached"));
+    flight->away = flight->holds && !flight->lost && !sim->process.letting_go;
+}
+
 static void not_landed(struct sim *sim, struct flight *flight, bool lost)
 {
     bool again = !lost || flight->repeatable;
@@ -119,11 +140,12 @@ static void not_landed(struct sim *sim, struct flight *flight, bool lost)
         flight->resting = true;
         return;
     }
-    give_up(sim, flight, "tool_unavailable", STR("not reached"));
+    stay_away(sim, flight);
 }
 
 static void execute(struct sim *sim, struct flight *flight)
 {
+    if (flight->dead || asking_holds_back(sim, flight)) return;
     if (!flight->executed) outside_execute(sim, flight);
     flight->executed = true;
 }
@@ -135,19 +157,26 @@ static void flight_end(struct sim *sim, struct flight *flight)
     unsigned luck = sim->calm ? 0 : below(chance, 20);
     bool lost = !sim->calm && one_in(chance, sim->mood.lost);
     trace(sim, "flight %.*s ends%s", STR_ARG(flight->call_id), lost ? ", lost" : "");
-    if (lost) {
+    if (flight->dead) {
+        not_landed(sim, flight, false);
+    } else if (lost) {
         if (one_in(chance, 2)) execute(sim, flight);
         not_landed(sim, flight, true);
     } else if (luck == 19 && !flight->executed) {
         not_landed(sim, flight, false);
     } else {
         execute(sim, flight);
-        landed(sim, flight, luck >= 16);
+        landed(sim, flight, luck >= 16 || asking_holds_back(sim, flight));
     }
     if (!flight->over) flight->executed = false; /* another attempt */
 }
 
 static void go_on(struct sim *sim);
+
+static bool has_news(const struct flight *flight)
+{
+    return flight->over || flight->asked_count;
+}
 
 bool flight_event(struct sim *sim)
 {
@@ -156,16 +185,40 @@ bool flight_event(struct sim *sim)
     for (size_t i = 0; i < process->flight_count; i++) {
         struct flight *flight = &process->flights[(first + i) % process->flight_count];
         if (flight->over) continue;
+        bool waits = flight->waiting_count && !flight->resting;
+        bool impatient = !sim->calm && one_in(&sim->asking, 10);
+        bool asks_more = !sim->calm && one_in(&sim->asking, 6);
+        if (waits && !impatient && !asks_more) continue;
         if (flight->resting)
-            flight->resting = false;
+            asking_attempt(sim, flight);
+        else if ((!waits || asks_more) && asking_event(sim, flight))
+            trace(sim, "flight %.*s asks", STR_ARG(flight->call_id));
         else if (!flight->executed && one_in(&sim->chance, 2))
             execute(sim, flight);
         else
             flight_end(sim, flight);
-        if (flight->over && process->state == SHELL_WORKING) go_on(sim);
+        if (has_news(flight) && process->state == SHELL_WORKING) go_on(sim);
         return true;
     }
     return false;
+}
+
+/* Replies that people have given since are handed over. */
+static void hand_over(struct sim *sim, const struct call *call)
+{
+    struct flight *flight = flight_find(&sim->process, call->call_id);
+    struct asked asked;
+    if (!flight || flight->over || !flight->waiting_count) return;
+    if (asked_parse(&sim->life, keep(sim, call->asked), &asked)) return;
+    flight->next = asked;
+    for (size_t i = 0; !flight->resting && i < asked.count && i < PLACES_MAX; i++) {
+        const struct tool_reply *reply = &asked.rows[i].said.reply;
+        if (!flight->waiting[i].len || !reply->action.len) continue;
+        if (!str_eq(flight->waiting[i], asked.rows[i].hash)) continue; /* ours is not saved yet */
+        flight->waiting[i] = STR_EMPTY;
+        flight->waiting_count--;
+        asking_told(sim, flight, i, reply);
+    }
 }
 
 /* In a run that is being cancelled nothing is tried again, and what only reads is not waited for. */
@@ -217,8 +270,7 @@ void shell_come_back(struct sim *sim)
     trace(sim, "the process comes back");
     if (!sim->calm && one_in(&sim->chance, sim->mood.restyle)) house_restyle(sim);
     sim->process.alive = true;
-    enum run_status status = sim->world.run.status;
-    if (status == RUN_RUNNING || status == RUN_CANCELLING) shell_wake(sim);
+    if (world_unfinished(sim)) shell_wake(sim);
 }
 
 /* ---- waking ---- */
@@ -291,9 +343,17 @@ static bool save_flight(struct sim *sim)
     struct process *process = &sim->process;
     for (size_t i = 0; i < process->flight_count; i++) {
         const struct flight *flight = &process->flights[i];
-        if (!flight->over) continue;
-        step(sim, (struct input){.kind = flight->lost ? INPUT_LOST : INPUT_RESULT,
+        if (!has_news(flight)) continue;
+        bool asks = flight->asked_count;
+        struct tool_asked *asked = ARENA_NEW(&sim->life, struct tool_asked);
+        *asked = flight->asked[0];
+        step(sim, (struct input){.kind = asks           ? INPUT_ASKED
+                                         : flight->lost ? INPUT_LOST
+                                         : flight->away ? INPUT_AWAY
+                                                        : INPUT_RESULT,
                                  .call_id = flight->call_id,
+                                 .asked = asks ? asked : NULL,
+                                 .why_text = flight->away ? STR("not reached") : STR_EMPTY,
                                  .result = flight->end});
         return true;
     }
@@ -321,6 +381,9 @@ static bool look_for_lost(struct sim *sim)
 static void nothing_to_do(struct sim *sim)
 {
     struct process *process = &sim->process;
+    bool now = process->version == sim->world.version;
+    for (size_t i = 0; now && i < process->flight_count; i++)
+        asking_stalled(sim, &process->flights[i]);
     if (process->flight_count) return;
     if (process->view.leg_open && process->version == sim->world.version)
         broken(sim, "the run is %s and has nothing to do", run_status_name(sim->world.run.status));
@@ -366,6 +429,8 @@ static void go_on(struct sim *sim)
 {
     struct process *process = &sim->process;
     process->state = SHELL_WORKING;
+    for (size_t i = 0; i < process->view.calls.count; i++)
+        hand_over(sim, &process->view.calls.rows[i]);
     if (process->view.cancelling) let_go(sim);
     if (save_flight(sim) || look_for_lost(sim)) return;
     if (process->speech.whole && !process->view.cancelling) {
@@ -397,6 +462,15 @@ static void go_on(struct sim *sim)
 
 /* ---- events ---- */
 
+/* A call was started: it is in the air, or what became of it has to be found out. */
+static bool under_way(const struct process *process)
+{
+    bool any = process->flight_count;
+    for (size_t i = 0; i < process->view.calls.count; i++)
+        any = any || process->view.calls.rows[i].state == CALL_STARTED;
+    return any;
+}
+
 static void load(struct sim *sim)
 {
     struct process *process = &sim->process;
@@ -417,7 +491,7 @@ static void load(struct sim *sim)
         return;
     }
     if (!world_load(sim, &process->loaded, &process->view, &process->version)) return;
-    if (sim->world.run.status == RUN_WAITING && !process->flight_count) {
+    if (sim->world.run.status == RUN_WAITING && !under_way(process)) {
         process->state = SHELL_GONE;
         process->alone = false;
     } else {
@@ -431,10 +505,10 @@ static void committed(struct sim *sim)
     const struct outcome *o = &process->outcome;
     enum input_kind kind = process->input.kind;
     if (kind == INPUT_TURN || kind == INPUT_CANCEL) speech_forget(process);
-    if (process->input.call_id.len) flight_forget(process, process->input.call_id);
+    if (process->input.call_id.len) flight_saved(process, kind, process->input.call_id);
     for (size_t i = 0; i < o->call_count; i++)
         if (o->calls[i].started) take_off(sim, &o->calls[i].call);
-    if (o->ended || (o->status == RUN_WAITING && !process->again)) {
+    if (o->ended || (o->status == RUN_WAITING && !process->again && !process->flight_count)) {
         process->state = SHELL_GONE;
         process->flight_count = 0;
         process->again = process->alone = false;

@@ -10,6 +10,7 @@
  *     tools.c   the installation: tools, policy; and what tools did outside
  *     people.c  answers, cancels, expiries, tampering
  *     client.c  front-end tools, their results, and who reads along
+ *     asking.c  tools that ask people something, and servers that stay away
  *     drill.c   lives that aim at one cell of the coverage table
  *     check.c   facts, rows and states that must hold at every commit
  *     oracle.c  what a step should come to, said a second time in other words
@@ -18,6 +19,7 @@
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
+#include "agent/asked.h"
 #include "agent/context.h"
 #include "agent/graph.h"
 #include "base/arena.h"
@@ -104,6 +106,30 @@ struct world {
     int64_t version; /* of it */
 };
 
+enum { PLACES_MAX = 16, ROUNDS_MAX = 2 };
+
+/* A question of a tool, as people were asked. */
+struct place {
+    int question; /* -1: one that nobody was to see */
+    str interaction_id;
+    str action, content; /* the reply; empty: none yet */
+    bool closed;         /* it lapsed with its call */
+};
+
+/* How a tool asks in the middle of a call. */
+enum asks { ASKS_NEVER, ASKS_ON_THE_LINE, ASKS_PARTING, ASKS_BOTH };
+
+struct inquiry {
+    enum asks how;
+    unsigned questions[PLACES_MAX]; /* on the line, by place */
+    unsigned count, rounds;         /* that it would ask on the line; that it would part */
+    struct place places[PLACES_MAX];
+    size_t place_count;
+    str state;        /* that it wants back */
+    bool parted;      /* it ended with what stands in places */
+    uint64_t crashes; /* when people were asked last, or told that its server is away */
+};
+
 /* What the world knows of a call beside its row. */
 struct deed {
     str call_id;
@@ -119,6 +145,7 @@ struct deed {
     str start_args;         /* what its last start sent */
     unsigned starts, flights, executions, retries, results;
     uint64_t crashes; /* of all lives so far, when it was proposed */
+    struct inquiry asking;
 };
 
 /* What the facts say so far. */
@@ -172,6 +199,15 @@ struct flight {
     bool in_doubt; /* an attempt was lost */
     unsigned attempts;
     struct call_end end;
+    bool holds, away;
+    bool dead;                               /* its server will not be reached */
+    unsigned place;                          /* questions so far, of this attempt */
+    struct tool_asked asked[PLACES_MAX + 1]; /* not saved yet, the oldest first */
+    size_t asked_count;
+    str waiting[PLACES_MAX]; /* hashes of questions without a reply */
+    bool told[PLACES_MAX];
+    unsigned waiting_count;
+    struct asked said, next; /* what this attempt was started with, and what another would be */
 };
 
 enum shell_state { SHELL_GONE, SHELL_LOADING, SHELL_SPEAKING, SHELL_WORKING, SHELL_COMMITTING };
@@ -240,9 +276,40 @@ enum point { POINTS(POINT_ENUM) POINT_COUNT };
 enum front_fate { FRONT_FATE_LIST(FRONT_FATE_ENUM) FRONT_FATES };
 #undef FRONT_FATE_ENUM
 
+/* What becomes of a tool's question, and of a call whose server is away. */
+#define ASKED_FATE_LIST(X)                                             \
+    X(LINE_ANSWERED, "asked on the line, answered")                    \
+    X(LINE_DECLINED, "asked on the line, declined")                    \
+    X(LINE_CANCELLED, "asked on the line, cancelled")                  \
+    X(LINE_LAPSED, "asked on the line, expired")                       \
+    X(LINE_STOPPED, "asked on the line, the run is cancelled")         \
+    X(LINE_IMPATIENT, "asked on the line, the tool does not wait")     \
+    X(LINE_LOST, "asked on the line, the call is lost")                \
+    X(LINE_REFUSED, "not for people: declined at once")                \
+    X(LINE_AGAIN, "the same in the same place, nobody is asked")       \
+    X(LINE_OTHER, "another in the same place")                         \
+    X(LINE_CRASHED, "on the line over a crash, a read or idempotent")  \
+    X(LINE_UNCERTAIN, "on the line over a crash, a write")             \
+    X(PARTED_ANSWERED, "ended with questions, answered")               \
+    X(PARTED_DECLINED, "ended with questions, declined or cancelled")  \
+    X(PARTED_SEVERAL, "ended with several questions")                  \
+    X(PARTED_NONE, "ended with no question, starts again")             \
+    X(PARTED_CRASHED, "ended with questions, answered after a crash")  \
+    X(PARTED_REPEATED, "started with replies, repeated after a crash") \
+    X(PARTED_STOPPED, "ended with questions, the run is cancelled")    \
+    X(AWAY_CONTINUE, "server away, continue")                          \
+    X(AWAY_GIVE_UP, "server away, give up")                            \
+    X(AWAY_DROPPED, "server away, cancelled or expired")               \
+    X(AWAY_CRASHED, "server away, decided after a crash")              \
+    X(AWAY_STOPPED, "server away, the run is cancelled")
+#define ASKED_FATE_ENUM(fate, name) fate,
+enum asked_fate { ASKED_FATE_LIST(ASKED_FATE_ENUM) ASKED_FATES };
+#undef ASKED_FATE_ENUM
+
 struct coverage {
     uint64_t cells[AT_COUNT][INTERACTION_TYPE_COUNT][DECIDED_COUNT][POINT_COUNT];
     uint64_t fronts[FRONT_FATES];
+    uint64_t asked[ASKED_FATES];
     uint64_t lives, steps, stale, crashes, failed;
 };
 
@@ -293,6 +360,8 @@ struct sim {
     struct mood mood;
     struct drill drill;
     struct client client;
+    struct chance asking; /* of tools that ask */
+    unsigned asks, gone;  /* calls that ask, servers that stay away: one in so many; 0: never */
     struct house house;
     struct world world;
     struct process process;
@@ -322,6 +391,7 @@ void world_context(struct sim *sim, struct arena *arena, const struct state *sta
 struct call *world_call(struct sim *sim, str call_id);
 struct interaction *world_interaction(struct sim *sim, str id);
 bool world_open(const struct sim *sim);                      /* a run that has not ended */
+bool world_unfinished(const struct sim *sim);                /* and that somebody has to work on */
 void world_rest(const struct sim *sim, struct input *input); /* agent, binder, tools */
 
 /* shell.c */
@@ -368,6 +438,20 @@ void client_load(struct sim *sim, struct arena *arena, struct view *view);
 bool client_waited_for(struct sim *sim, const struct call *call);
 size_t client_results(struct sim *sim, struct front_result *out, size_t room);
 void client_reads(struct sim *sim); /* somebody leaves, or comes */
+
+/* asking.c */
+void asking_init(struct sim *sim);
+void asking_take_off(struct sim *sim, const struct call *call, struct flight *flight);
+void asking_attempt(struct sim *sim, struct flight *flight); /* another one begins */
+bool asking_event(struct sim *sim, struct flight *flight);   /* false: it asks nothing now */
+bool asking_holds_back(struct sim *sim, const struct flight *flight); /* it has done nothing yet */
+void asking_told(struct sim *sim, struct flight *flight, size_t at, const struct tool_reply *reply);
+void asking_stalled(struct sim *sim, const struct flight *flight);
+bool asking_of_tool(const struct interaction *row); /* a tool's question, or its server's absence */
+enum call_state asking_state(struct sim *sim, const struct call *before);
+void asking_check(struct sim *sim, const struct view *view, const struct input *input,
+                  const struct outcome *o);
+void asking_check_rows(struct sim *sim, const struct call *call, size_t open);
 
 /* drill.c */
 void drill_init(struct sim *sim); /* over the mood and the installation */

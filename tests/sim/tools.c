@@ -82,6 +82,7 @@ static void build_tools(struct sim *sim)
             .args = compiled[form],
             .write = fakes[i].write,
             .idempotent = fakes[i].idempotent,
+            .holds = i != FAKE_SECRET && i != FAKE_SIGN,
             .risk = i == FAKE_SEND ? RISK_EXTERNAL : RISK_WRITE,
             .summary = i == FAKE_PUT ? STR("put {n}") : STR_EMPTY,
         };

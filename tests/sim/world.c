@@ -23,6 +23,18 @@ bool world_open(const struct sim *sim)
     return sim->world.run.id && run_status_open(sim->world.run.status);
 }
 
+/* run_unfinished of store/runs.c. */
+bool world_unfinished(const struct sim *sim)
+{
+    enum run_status status = sim->world.run.status;
+    bool waits = status == RUN_WAITING, flying = false;
+    for (size_t i = 0; waits && i < sim->world.call_count; i++) {
+        const struct call *call = &sim->world.calls[i];
+        flying = flying || (call->run == sim->world.run.id && call->state == CALL_STARTED);
+    }
+    return status == RUN_RUNNING || status == RUN_CANCELLING || flying;
+}
+
 void world_rest(const struct sim *sim, struct input *input)
 {
     input->agent = &sim->house.agent;
@@ -166,7 +178,7 @@ static void store_call(struct sim *sim, const struct call_change *change)
     }
     str *const texts[] = {&c.call_id,   &c.message_id, &c.tool,  &c.provider_id, &c.rule,
                           &c.binding,   &c.args,       &c.error, &c.content,     &c.model_text,
-                          &c.result_id, &c.result,     &c.spool};
+                          &c.result_id, &c.result,     &c.spool, &c.asked,       &c.attachments};
     keep_texts(sim, texts, COUNT(texts));
     if (!row) row = ROWS_ADD(&sim->life, sim->world.calls, sim->world.call_count);
     if (!c.result.len) c.result = row->result;
@@ -283,7 +295,8 @@ static const char *const kinds[] = {
     [INPUT_TURN] = "turn",       [INPUT_DOWN] = "down",       [INPUT_CANCEL] = "cancel",
     [INPUT_RESOLVE] = "resolve", [INPUT_START] = "start",     [INPUT_RESULT] = "result",
     [INPUT_LOST] = "lost",       [INPUT_SHOW] = "show",       [INPUT_OVERDUE] = "overdue",
-    [INPUT_ALONE] = "alone",     [INPUT_DAMAGED] = "damaged",
+    [INPUT_ALONE] = "alone",     [INPUT_DAMAGED] = "damaged", [INPUT_ASKED] = "asked",
+    [INPUT_AWAY] = "away",
 };
 
 enum fate world_commit(struct sim *sim, const struct view *view, int64_t version,

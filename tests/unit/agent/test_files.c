@@ -71,6 +71,7 @@ static void fates(void **state)
         "[file: a.txt, text/plain, 5 bytes; its content is damaged and not shown]",
         "[file: a.txt, text/plain, 5 bytes; its content could not be read]",
         "[file: a.txt, text/plain, 5 bytes; its text is not in UTF-8 and not shown]",
+        "[file: a.txt, text/plain, 5 bytes; it could not be kept]",
     };
     static const char *const zh[FILE_FATES] = {
         "[文件：a.txt，text/plain，5 字节]",
@@ -78,6 +79,7 @@ static void fates(void **state)
         "[文件：a.txt，text/plain，5 字节；内容已损坏，无法显示]",
         "[文件：a.txt，text/plain，5 字节；内容无法读取]",
         "[文件：a.txt，text/plain，5 字节；文本不是 UTF-8 编码，无法显示]",
+        "[文件：a.txt，text/plain，5 字节；未能保存]",
     };
     AUTO(arena_done) struct arena arena;
     arena_init(&arena);

@@ -119,6 +119,24 @@ static void ended_with_it(void **state)
     assert_str(asked.rows[0].said.question.id, STR("q"));
 }
 
+/* What it asks on the line after that begins a new list: a later start must not be given the old state. */
+static void line_after_end(void **state)
+{
+    (void)state;
+    AUTO(desk_done) struct desk desk;
+    start(&desk, "place_order");
+    ask(&desk, &page, 0, true);
+    desk_answer(&desk, "{\"choices\":[\"c1\"]}");
+    desk_step(&desk, (struct input){.kind = INPUT_START});
+    ask(&desk, &form, 0, false);
+    expect_call(&desk, "on the line", "call_1", CALL_STARTED, "");
+    struct asked asked = asked_now(&desk);
+    assert_int_equal(asked.state.len, 0);
+    assert_int_equal(asked.count, 1);
+    assert_str(asked.rows[0].said.question.id, STR("q"));
+    assert_int_equal(asked.rows[0].said.reply.action.len, 0);
+}
+
 static void other_replies(void **state)
 {
     (void)state;
@@ -168,6 +186,72 @@ static void lost_while_asking(void **state)
     assert_int_equal(desk.view.open.count, 1);
 }
 
+/* A question that was closed without an answer is asked anew when the call is started again. */
+static void asked_anew(void **state)
+{
+    (void)state;
+    static const struct {
+        enum input_kind end;
+        const char *decision;
+    } rows[] = {
+        {INPUT_LOST, "{\"decision\":\"retry\"}"},
+        {INPUT_AWAY, "{\"decision\":\"continue\"}"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        AUTO(desk_done) struct desk desk;
+        start(&desk, "place_order");
+        desk_row(&desk, "call_1")->write = true;
+        ask(&desk, &form, 0, false);
+        desk_step(&desk, (struct input){.kind = rows[i].end, .call_id = STR("call_1")});
+        desk_answer(&desk, rows[i].decision);
+        desk_step(&desk, (struct input){.kind = INPUT_START});
+        expect_call(&desk, "again", "call_1", CALL_STARTED, "");
+        assert_int_equal(desk.view.open.count, 0);
+        ask(&desk, &form, 0, false);
+        assert_int_equal(desk.view.open.count, 1);
+        assert_int_equal(desk.last.status, RUN_WAITING);
+        desk_answer(&desk, "{\"fields\":{\"name\":\"Ada\"}}");
+        assert_int_equal(asked_now(&desk).count, 1);
+        assert_str(asked_now(&desk).rows[0].said.reply.action, STR("accept"));
+    }
+}
+
+/* A place that nothing was kept for leaves the next question no less asked. */
+static void place_left_out(void **state)
+{
+    (void)state;
+    AUTO(desk_done) struct desk desk;
+    start(&desk, "place_order");
+    ask(&desk, &form, 0, false);
+    ask(&desk, &page, 2, false);
+    assert_int_equal(desk.view.open.count, 2);
+    struct asked asked = asked_now(&desk);
+    assert_int_equal(asked.count, 3);
+    assert_str(asked.rows[1].said.reply.action, STR("decline"));
+    assert_int_equal(asked.rows[2].said.reply.action.len, 0);
+    assert_true(asked.rows[2].interaction_id.len > 0);
+}
+
+/* Sent back again and again with questions that nobody can be asked: it comes to an end. */
+static void endless(void **state)
+{
+    (void)state;
+    AUTO(desk_done) struct desk desk;
+    start(&desk, "place_order");
+    static const struct tool_question hidden = {
+        .id = STR("h"), .message = STR("?"), .schema = STR("{\"type\":\"string\"}")};
+    unsigned rounds = 0;
+    while (desk_row(&desk, "call_1")->state == CALL_STARTED && rounds <= QUESTIONS_CALL_MAX) {
+        ask(&desk, &hidden, 0, true);
+        rounds++;
+        if (desk_row(&desk, "call_1")->state == CALL_APPROVED)
+            desk_step(&desk, (struct input){.kind = INPUT_START});
+    }
+    assert_int_equal(rounds, QUESTIONS_CALL_MAX);
+    expect_call(&desk, "stopped", "call_1", CALL_FAILED, "too_many_questions");
+    assert_int_equal(graph_effect(&desk.view), EFFECT_MODEL);
+}
+
 /* The tool loses patience: its question lapses, the result counts. */
 static void ends_while_asking(void **state)
 {
@@ -196,8 +280,9 @@ static void cancelled_while_asking(void **state)
     assert_false(desk.last.ended);
     assert_str(asked_now(&desk).rows[0].said.reply.action, STR("cancel"));
     desk.view.cancelling = true;
-    ask(&desk, &page, 1, false); /* nobody is asked any more */
+    ask(&desk, &page, 1, false); /* nobody is asked any more, and it hears of that too */
     assert_int_equal(desk.view.open.count, 0);
+    assert_str(asked_now(&desk).rows[1].said.reply.action, STR("cancel"));
     desk_result(&desk, "call_1", (struct call_end){.model_text = STR("x")});
     desk_step(&desk, (struct input){.kind = INPUT_SHOW});
     assert_true(desk.last.ended);
@@ -221,12 +306,12 @@ static void away(void **state)
         start(&desk, "place_order");
         desk_step(&desk, (struct input){.kind = INPUT_AWAY,
                                         .call_id = STR("call_1"),
-                                        .why_text = STR("no such program")});
+                                        .why_text = STR("no such\xe2\x80\xae program")});
         expect(&desk, "away", ASKED_FACTS,
                (struct part[PARTS_MAX]){
                    {"interaction.request", "\"type\":\"connection_lost\""},
                    {"interaction.request", "\"toolCallId\":\"call_1\""},
-                   {"interaction.request", "no such program"},
+                   {"interaction.request", "no such⟦U+202E⟧ program"},
                });
         expect_call(&desk, "waits", "call_1", CALL_WAITING, "");
         assert_false(front_waits(desk_row(&desk, "call_1")));
@@ -267,8 +352,12 @@ int test_graph_asked(void)
         cmocka_unit_test(on_the_line),
         cmocka_unit_test(asked_again),
         cmocka_unit_test(ended_with_it),
+        cmocka_unit_test(line_after_end),
         cmocka_unit_test(other_replies),
         cmocka_unit_test(lost_while_asking),
+        cmocka_unit_test(asked_anew),
+        cmocka_unit_test(place_left_out),
+        cmocka_unit_test(endless),
         cmocka_unit_test(ends_while_asking),
         cmocka_unit_test(cancelled_while_asking),
         cmocka_unit_test(away),

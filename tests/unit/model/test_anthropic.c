@@ -386,6 +386,32 @@ static void calls_are_bounded(void **state)
     ear_close(&ear);
 }
 
+/* Ids and names of any length: facts and rows have to hold them. */
+static void ids_are_bounded(void **state)
+{
+    (void)state;
+    enum { LONG = 100 * 1024 };
+    struct ear ear;
+    AUTO(buf_done) struct buf event;
+    buf_init(&event, 3 * LONG);
+    buf_append(&event, STR("{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{"
+                           "\"type\":\"tool_use\",\"id\":\""));
+    for (size_t i = 0; i < LONG; i++) buf_char(&event, 'i');
+    buf_append(&event, STR("\",\"name\":\""));
+    for (size_t i = 0; i < LONG / 3; i++) buf_append(&event, STR("\xe5\xa5\xbd"));
+    buf_append(&event, STR("\"}}"));
+    ear_open(&ear);
+    hear_event(&ear, STR_EMPTY, STR(BEGIN));
+    hear_event(&ear, STR_EMPTY, buf_str(&event));
+    assert_int_equal(ear.verdict, CODEC_MORE);
+    assert_int_equal(ear.calls, 1);
+    str heard = buf_str(&ear.trace);
+    assert_true(utf8_valid(heard));
+    assert_in_range(heard.len, MODEL_TOOL_NAME_BYTES_MAX,
+                    MODEL_TOOL_NAME_BYTES_MAX + MODEL_CALL_ID_BYTES_MAX + 8);
+    ear_close(&ear);
+}
+
 /* Signed thoughts that are too long to be kept fail the answer: it could not be gone on with. */
 static void kept_is_bounded(void **state)
 {
@@ -632,6 +658,7 @@ int test_anthropic(void)
         cmocka_unit_test(names),
         cmocka_unit_test(bounds),
         cmocka_unit_test(calls_are_bounded),
+        cmocka_unit_test(ids_are_bounded),
         cmocka_unit_test(kept_is_bounded),
         cmocka_unit_test(messages),
         cmocka_unit_test(beside_the_messages),

@@ -300,6 +300,73 @@ static void long_ids(void **state)
     unlisten(&l);
 }
 
+#define FINISH(reason) "{\"choices\":[{\"delta\":{},\"finish_reason\":\"" reason "\"}]}"
+#define NAMED(index, args)                                                                  \
+    "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":" index ",\"id\":\"i" index "\"," \
+    "\"function\":{\"name\":\"f\",\"arguments\":\"" args "\"}}]}}]}"
+
+/* Where the limit of tokens was reached, a call that may miss something is none; whichever call it is,
+ * and wherever the reason stands. */
+static void limited_calls(void **state)
+{
+    (void)state;
+    enum { EVENTS_MAX = 5 };
+    static const struct {
+        const char *events[EVENTS_MAX];
+        enum codec_verdict verdict;
+    } rows[] = {
+        {{NAMED("0", "{}"), FINISH("length"), "[DONE]"}, CODEC_WHOLE},
+        {{NAMED("0", "{}"), NAMED("1", "{}"), FINISH("length"), "[DONE]"}, CODEC_WHOLE},
+        {{NAMED("0", ""), FINISH("tool_calls"), "[DONE]"}, CODEC_WHOLE},
+        {{NAMED("0", ""), FINISH("length")}, CODEC_FAILED},
+        {{NAMED("0", "{"), FINISH("length")}, CODEC_FAILED},
+        {{NAMED("0", ""), NAMED("1", ""), NAMED("1", "{}"), FINISH("length")}, CODEC_FAILED},
+        {{FINISH("length"), NAMED("0", ""), "[DONE]"}, CODEC_FAILED},
+        {{NAMED("0", "{}"), FINISH("length"), NAMED("1", ""), FINISH("stop")}, CODEC_FAILED},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct listener l;
+        enum codec_verdict verdict = CODEC_MORE;
+        listen(&l);
+        for (size_t k = 0; k < EVENTS_MAX && rows[i].events[k]; k++) {
+            if (verdict != CODEC_MORE) fail_msg("row %zu ends before event %zu", i, k);
+            verdict =
+                codec_openai.event(&l.decoder, STR("message"), str_c(rows[i].events[k]), &l.why);
+        }
+        if (verdict != rows[i].verdict)
+            fail_msg("row %zu: got %d, expected %d", i, (int)verdict, (int)rows[i].verdict);
+        unlisten(&l);
+    }
+}
+
+/* Figures that nobody can mean: sums of them have to fit. */
+static void large_figures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *event;
+        uint64_t input, output;
+    } rows[] = {
+        {"{\"usage\":{\"prompt_tokens\":18446744073709551615,\"completion_tokens\":4294967296}}",
+         UINT32_MAX, UINT32_MAX},
+        {"{\"usage\":{\"prompt_tokens\":1e308,\"completion_tokens\":-1}}", 0, 0},
+        {"{\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":8}}", 7, 8},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct listener l;
+        struct model_usage usage;
+        str kept;
+        listen(&l);
+        assert_int_equal(repeat(&l, rows[i].event, 1), CODEC_MORE);
+        assert_int_equal(repeat(&l, FINISH("stop"), 1), CODEC_MORE);
+        assert_int_equal(repeat(&l, "[DONE]", 1), CODEC_WHOLE);
+        codec_openai.result(&l.decoder, &usage, &kept);
+        assert_int_equal(usage.input_tokens, rows[i].input);
+        assert_int_equal(usage.output_tokens, rows[i].output);
+        unlisten(&l);
+    }
+}
+
 /* ---- requests ---- */
 
 #define TEXT(r, t)                     \
@@ -471,9 +538,11 @@ static void error_texts(void **state)
 int test_openai(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams),   cmocka_unit_test(many_calls),  cmocka_unit_test(long_answers),
-        cmocka_unit_test(long_ids),  cmocka_unit_test(writes),      cmocka_unit_test(writes_little),
-        cmocka_unit_test(sends_key), cmocka_unit_test(error_texts),
+        cmocka_unit_test(streams),       cmocka_unit_test(many_calls),
+        cmocka_unit_test(long_answers),  cmocka_unit_test(long_ids),
+        cmocka_unit_test(limited_calls), cmocka_unit_test(large_figures),
+        cmocka_unit_test(writes),        cmocka_unit_test(writes_little),
+        cmocka_unit_test(sends_key),     cmocka_unit_test(error_texts),
     };
     return cmocka_run_group_tests_name("openai", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fake link tells on_open in the next turn, keeps what is sent, and is fed by the test. It ends a
- * request as the real ones do: an answer that is fed closes it.
+ * The fake link tells on_open in the next turn, keeps what is sent, and is fed by the test. It ends
+ * a request as the real ones do: an answer that is fed closes it.
  */
 #include "tool/mcp_peer.h"
 

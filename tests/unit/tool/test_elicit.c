@@ -28,7 +28,20 @@ static const struct {
      "[{\"name\":\"a\",\"type\":\"number\",\"required\":true}]"},
     /* what is left out is the default, so it is not required; and that is said */
     {NEEDS("\"a\":{\"type\":\"boolean\",\"default\":true}", "a"),
-     "[{\"name\":\"a\",\"type\":\"boolean\",\"description\":\"不填即为 / left out it is: true\"}]"},
+     "[{\"name\":\"a\",\"type\":\"boolean\",\"description\":\"(不填即为 / left out it is: "
+     "true)\"}]"},
+    {OBJECT(
+         "\"a\":{\"type\":\"string\",\"description\":\"D\",\"default\":\"1\",\"oneOf\":[{\"const\":"
+         "\"1\",\"title\":\"One\"},{\"const\":\"2\",\"title\":\"Two\"}]}"),
+     "[{\"name\":\"a\",\"type\":\"choice\",\"choices\":[\"One\",\"Two\"],\"description\":\"D "
+     "(不填即为 / "
+     "left out it is: One)\"}]"},
+    {OBJECT("\"a\":{\"type\":\"array\",\"description\":\"D\",\"default\":[\"1\",\"2\"],\"items\":{"
+            "\"anyOf\":"
+            "[{\"const\":\"1\",\"title\":\"One\"},{\"const\":\"2\",\"title\":\"Two\"}]}}"),
+     "[{\"name\":\"a\",\"type\":\"text\",\"description\":\"D (可多选，用“;”分隔 / one or more, "
+     "with "
+     "\\\";\\\" between them: One; Two) (不填即为 / left out it is: One; Two)\"}]"},
     {OBJECT("\"a\":{\"type\":\"string\",\"format\":\"date\"}"),
      "[{\"name\":\"a\",\"type\":\"date\"}]"},
     {OBJECT("\"a\":{\"type\":\"string\",\"format\":\"date-time\"}"),
@@ -45,8 +58,8 @@ static const struct {
          "\"title\":\"T\"}]}"),
      "[{\"name\":\"a\",\"type\":\"choice\",\"choices\":[\"1\",\"2\"]}]"},
     {OBJECT("\"a\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":[\"x\",\"y\"]}}"),
-     "[{\"name\":\"a\",\"type\":\"text\",\"description\":\"可多选，用“;”分隔 / one or more, with "
-     "\\\";\\\" between them: x; y\"}]"},
+     "[{\"name\":\"a\",\"type\":\"text\",\"description\":\"(可多选，用“;”分隔 / one or more, with "
+     "\\\";\\\" between them: x; y)\"}]"},
     {OBJECT("\"max_tokens\":{\"type\":\"integer\"}"),
      "[{\"name\":\"max_tokens\",\"type\":\"number\"}]"},
     {OBJECT("\"passenger\":{\"type\":\"string\"}"), "[{\"name\":\"passenger\",\"type\":\"text\"}]"},
@@ -54,6 +67,8 @@ static const struct {
     {OBJECT("\"a\":{\"type\":\"string\",\"title\":\"Your API key\"}"), NULL},
     {OBJECT("\"access_token\":{\"type\":\"string\"}"), NULL},
     {OBJECT("\"a\":{\"type\":\"string\",\"title\":\"登录密码\"}"), NULL},
+    {OBJECT("\"a\":{\"type\":\"integer\",\"title\":\"PIN\"}"), NULL},
+    {OBJECT("\"cvv\":{\"type\":\"number\"}"), NULL},
     {OBJECT("\"a\":{\"type\":\"object\"}"), NULL},
     {OBJECT("\"a\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"), NULL},
     {OBJECT("\"a\":{\"$ref\":\"#\"}"), NULL},

@@ -370,6 +370,23 @@ static void resuming_has_an_end(void **state)
     }
 }
 
+/* A server that closes its connections on purpose may be asked more often than one that is broken. */
+static void it_is_resumed_as_long_as_the_stream_moves_on(void **state)
+{
+    (void)state;
+#define POLL(id) AGAIN(SSE_HEAD("") "retry: 1\nid: " id "\ndata:\n\n")
+    static const struct step steps[] = {
+        POLL("a"), POLL("b"), POLL("c"),
+        POLL("d"), POLL("e"), POLL("f"),
+        POLL("g"), POLL("h"), AGAIN(SSE_HEAD("") "data: " ANSWER "\n\n"),
+        STOP};
+    struct world w;
+    start(&w, steps);
+    send_with(&w, 7, session, COUNT(session));
+    expect(&w, "message " ANSWER "\n");
+    finish(&w);
+}
+
 static void silence_is_bounded(void **state)
 {
     (void)state;
@@ -561,6 +578,7 @@ int test_mcp_http(void)
         cmocka_unit_test(a_broken_stream_is_resumed),
         cmocka_unit_test(the_first_answer_is_resumed_in_its_session),
         cmocka_unit_test(resuming_has_an_end),
+        cmocka_unit_test(it_is_resumed_as_long_as_the_stream_moves_on),
         cmocka_unit_test(silence_is_bounded),
         cmocka_unit_test(the_standing_stream_is_kept),
         cmocka_unit_test(a_server_without_one_is_left_alone),

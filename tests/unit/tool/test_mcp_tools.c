@@ -50,6 +50,12 @@ static void test_define(void **state)
         {"{\"name\":\"\",\"inputSchema\":{\"type\":\"object\"}}", NULL},
         {"{\"inputSchema\":{\"type\":\"object\"}}", NULL},
         {"{\"name\":\"a\"}", NULL},
+        {"{\"name\":\"a\",\"inputSchema\":{\"type\":\"object\"},"
+         "\"execution\":{\"taskSupport\":\"optional\"}}",
+         "{\"name\":\"a\",\"description\":\"\",\"inputSchema\":{\"type\":\"object\"}}"},
+        {"{\"name\":\"a\",\"inputSchema\":{\"type\":\"object\"},"
+         "\"execution\":{\"taskSupport\":\"required\"}}",
+         NULL},
         {"{\"name\":\"a\",\"inputSchema\":null}", NULL},
         {"{\"name\":\"a\",\"inputSchema\":{}}", NULL},
         {"{\"name\":\"a\",\"inputSchema\":{\"type\":\"string\"}}", NULL},

@@ -40,7 +40,7 @@ function readStream(port, ask, last, ages) {
         ages?.push(Number(now - BigInt(found[1])) / 1000);
       }
       rest = text.slice(Math.max(used, text.length - 64));
-      if (!text.includes(last, Math.max(0, used - 1))) return;
+      if (!text.includes(last)) return;
       clearTimeout(late);
       socket.removeAllListeners('close').destroy();
       resolve(count);

@@ -86,7 +86,7 @@ static void arrived(struct flight *flight)
     if (flight->spooling || (flight->luggage && !luggage_over(flight->luggage))) return;
     if (flight->luggage) {
         struct attachment *rows;
-        const str parts[] = {flight->text, STR("\n"),
+        const str parts[] = {flight->text, flight->text.len ? STR("\n") : STR_EMPTY,
                              luggage_lines(flight->luggage, arena, flight->request.locale)};
         end->model_text = text_join(arena, parts, COUNT(parts));
         end->file_count = luggage_rows(flight->luggage, arena, &rows);
@@ -174,7 +174,8 @@ static void landed(struct flight *flight, bool failed, const struct tool_result 
     if (result->unkept)
         flight->flights->on_trouble(flight->flights->arg, "a long result has no file",
                                     result->unkept);
-    flight->text = flight->end.model_text;
+    bool words = result->error.len || result->content.len || result->result.len || result->spooled;
+    if (words) flight->text = flight->end.model_text;
     flight->waiting_count = 0; /* what it has asked is of no use any more */
     if (result->file_count)
         flight->luggage = luggage_new(&(struct luggage_options){.loop = flight->flights->loop,

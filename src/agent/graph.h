@@ -64,7 +64,7 @@ struct turn {
     const struct turn_call *calls;
     size_t call_count;
     struct model_usage usage;
-    str provider_data; /* as in struct model_ending */
+    str provider_data;   /* as in struct model_ending */
     str provider, model; /* that it comes from, and goes back to */
     struct model_price price;
 };
@@ -94,8 +94,8 @@ struct call_end {
     str spool;       /* file that holds the result instead; empty: none */
     str result_hash; /* of that file, 64 hex digits */
     uint64_t result_bytes;
-    str ui_hints;   /* JSON, or empty */
-    str model_text; /* what the model sees */
+    str ui_hints;                   /* JSON, or empty */
+    str model_text;                 /* what the model sees */
     const struct attachment *files; /* that it brought along, stored; without owner, thread, time */
     size_t file_count;
 };
@@ -118,8 +118,8 @@ struct input {
     const struct tools *tools;   /* all there are; always */
     struct turn turn;
     int64_t from_message; /* where the context of that turn began; 0: nothing new is known */
-    enum err why; /* of INPUT_DOWN: ERR_MODEL_UNAVAILABLE or ERR_INTERNAL (model_error) */
-    str why_text; /* for people; empty: the title of `why`. Also of INPUT_DAMAGED */
+    enum err why;         /* of INPUT_DOWN: ERR_MODEL_UNAVAILABLE or ERR_INTERNAL (model_error) */
+    str why_text;         /* for people; empty: the title of `why`. Also of INPUT_DAMAGED */
     const struct resolution *resolutions;
     size_t resolution_count;
     const struct front_result *fronts; /* of INPUT_RESOLVE, too */

@@ -32,7 +32,7 @@ struct runs_options {
     struct spool *spool;
     struct blobs *blobs;
     file_look *look; /* at files that results bring along */
-    msec retry_ms; /* before the second attempt of a tool's call; 0 = RUN_RETRY_MS */
+    msec retry_ms;   /* before the second attempt of a tool's call; 0 = RUN_RETRY_MS */
     /* Interactions were opened or settled: timers and webhooks have to look. */
     void (*on_news)(void *arg);
     /* What a call returned is not in object storage yet: somebody has to try again. */

@@ -18,7 +18,9 @@
  *  1. older results are cut, oldest first, and shorter still if that does not do, down to the target;
  *  2. the piece itself is cut: its results in equal shares, or the person's words; a quarter of the
  *     room is left to it in any case;
- *  3. older calls go with their results, oldest first, down to the target.
+ *  3. older calls go with their results, oldest first, down to the target;
+ *  4. older words of the person are cut like results: there were several messages at once, or one that
+ *     had filled the room before the results came.
  *
  * The walk does not look ahead. So a longer turn begins with the same cuts as a shorter one, which is
  * the same steadiness without storing anything.
@@ -165,6 +167,15 @@ static size_t drop_older(struct window_talk *talk, size_t first, size_t at, size
     return sum;
 }
 
+static size_t cut_words(struct window_talk *talk, size_t first, size_t at, size_t sum)
+{
+    const size_t steps[] = {talk->room / 4, WINDOW_CUT_BYTES, WINDOW_CUT_BYTES_MIN};
+    for (size_t step = 0; step < COUNT(steps); step++)
+        for (size_t i = first; i < at && sum > target_of(talk); i++)
+            if (is_role(talk, i, "user")) sum -= cut(talk, i, steps[step]);
+    return sum;
+}
+
 void window_squeeze(struct window_talk *talk, size_t first, bool *gone)
 {
     size_t sum = 0;
@@ -174,5 +185,6 @@ void window_squeeze(struct window_talk *talk, size_t first, bool *gone)
         if (sum > talk->room) sum = cut_older(talk, first, at, sum, gone);
         if (sum > talk->room) sum = cut_own(talk, at, end, sum);
         if (sum > talk->room) sum = drop_older(talk, first, at, sum, gone);
+        if (sum > talk->room) sum = cut_words(talk, first, at, sum);
     }
 }

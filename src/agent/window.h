@@ -38,7 +38,7 @@ struct window_talk {
 size_t window_first(const struct window_talk *talk, size_t begin, size_t least);
 
 /* The messages from `first` on are the newest turn and too long: results and a person's words are
- * cut, and after that the oldest calls go with their results. True for each that goes in `gone`. What
+ * cut, and after that the oldest calls go with their results, and older words are cut. True for each that goes in `gone`. What
  * is done to a message depends on nothing behind the next few: a turn that grows is cut seldom, and
  * between two cuts its beginning stays as it is. */
 void window_squeeze(struct window_talk *talk, size_t first, bool *gone);

@@ -214,9 +214,9 @@ static enum err parse_endpoint(const struct setting *s, void *field)
     str text = only(s);
     const char *refused = option_address_check(text);
     if (!refused && str_find_char(text, '?') >= 0) refused = "has a query";
-    /* A password may stand where we did not look for one: not repeated. */
-    if (refused)
-        return refuse(s, str_find_char(text, '@') < 0 ? text : STR("(hidden)"), "%s", refused);
+    /* A password may stand in it, in a user's part or in a query: not repeated. */
+    bool hidden = str_find_char(text, '@') >= 0 || str_find_char(text, '?') >= 0;
+    if (refused) return refuse(s, hidden ? STR("(hidden)") : text, "%s", refused);
     while (str_ends(text, STR("/"))) text.len--;
     *(str *)field = arena_str(s->target->arena, text);
     return OK;

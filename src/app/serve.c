@@ -504,14 +504,16 @@ static void announce(const struct server *server)
 static enum err serve(struct server *server, const struct args *args, struct fault *reterr)
 {
     const struct config *config = server->config;
+    /* First: not caught, it would end a start that takes its time. Heard when the loop runs. */
+    if (loop_signal(server->loop, SIGHUP, on_hangup, server))
+        return fault(reterr, ERR_IO, "cannot catch signals");
     enum err e = secret_open(config->data.p, config->secret_file.p, &server->secret, reterr);
     if (!e) e = store_open(config->data.p, server->loop, &server->store, reterr);
     if (!e) e = start_auth(server, reterr);
     if (!e) e = start_runs(server, args, reterr);
     if (!e) e = listen_all(server, reterr);
     if (!e && (loop_signal(server->loop, SIGTERM, on_signal, server) ||
-               loop_signal(server->loop, SIGINT, on_signal, server) ||
-               loop_signal(server->loop, SIGHUP, on_hangup, server)))
+               loop_signal(server->loop, SIGINT, on_signal, server)))
         e = fault(reterr, ERR_IO, "cannot catch signals");
     if (e) return e;
 

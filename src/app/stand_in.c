@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "app/say.h"
+#include "base/limits.h"
 #include "net/loop.h"
 
 struct stand_in {
@@ -80,7 +81,7 @@ const struct agent *stand_in_new(struct loop *loop, str name)
     stand_in->agent =
         (struct agent){.name = str_c(stand_in->name),
                        .model = {.ops = &ops, .self = stand_in, .provider = "none", .name = "none"},
-                       .max_rounds = 1,
+                       .max_rounds = AGENT_ROUNDS_MAX, /* of a run that begins with it, for good */
                        .policy = {.rows = deny_all, .count = COUNT(deny_all)}};
     return &stand_in->agent;
 }

@@ -346,9 +346,9 @@ enum {
     CALL_FILES_MAX = 16,                 /* that a result brings along */
     CALL_FILES_BYTES_MAX = 32 * 1024 * 1024, /* of them together */
     LUGGAGE_FRESH_MS = 10 * 60 * 1000, /* no row names it yet: put again, far below storage.grace */
-    CALL_MODEL_BYTES_MAX = 32 * 1024,        /* of a result, head and tail, for the model */
-    TOOLS_MAX = 500,                         /* offered at a time; models choose badly among 100 */
-    TOOL_NAME_BYTES_MAX = 64,                /* what model providers take */
+    CALL_MODEL_BYTES_MAX = 32 * 1024,  /* of a result, head and tail, for the model */
+    TOOLS_MAX = 500,                   /* offered at a time; models choose badly among 100 */
+    TOOL_NAME_BYTES_MAX = 64,          /* what model providers take */
     TOOL_CONTENT_BYTES_MAX = 32 * 1024, /* words of a tool for people; longer text is a result */
     TOOL_ERROR_BYTES_MAX = 1024,        /* why a call failed, of what a server says */
     TOOL_HINTS_BYTES_MAX = 256 * 1024,  /* a card takes no more */

@@ -19,7 +19,12 @@
     X(LEG_LEFT_OPEN)     /* the run waits and its leg does not end */            \
     X(SNAPSHOT_KEPT)     /* an exhausted run keeps its snapshot */               \
     X(SCHEMA_UNCHECKED)  /* an approval outlives the schema that was shown */    \
-    X(CLIENT_FORGOTTEN)  /* the run goes on while a client still works */
+    X(CLIENT_FORGOTTEN)  /* the run goes on while a client still works */        \
+    X(ASKED_TWICE)       /* a tool's question is asked again in its place */     \
+    X(STARTS_EARLY)      /* a call starts again before all have their reply */   \
+    X(QUESTION_LEFT)     /* a call ends and its question stays open */           \
+    X(QUESTION_UNTOLD)   /* nobody learns what a lost write was asking */        \
+    X(AWAY_FORGOTTEN)    /* giving up on a server starts the call again */
 
 #define PLANT_ENUM(name) PLANT_##name,
 enum plant { PLANT_NONE, PLANTS(PLANT_ENUM) PLANT_COUNT };

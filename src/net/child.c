@@ -13,11 +13,12 @@
  *
  * Not libuv's spawn, because of what has to happen between fork and exec:
  *
- * - Its death with ours. PR_SET_PDEATHSIG kills the child itself. For what it started in turn there is
- *   the life pipe: we hold its writing end and never write; the reading end (descriptor 3) is set to
- *   send SIGKILL to the child's group when something happens to it, and the only thing that can happen
- *   is that we are gone. So no watchman process is needed. A child that closes descriptor 3 gives up
- *   the second; what it started then still finds its input closed.
+ * - Its death with ours, and that of what it started in turn. The life pipe: we hold its writing end and
+ *   never write; the reading end (descriptor 3 of the child) is set to send SIGKILL to the child's group
+ *   when something happens to it, and the only thing that can happen is that we are gone. So no watchman
+ *   process is needed. We keep the reading end open as well, so that a child that closes descriptor 3, or
+ *   dies before us, does not untie the others. PR_SET_PDEATHSIG is only for kernels that refuse this: it
+ *   kills the child alone, and while threads of ours still hold the pipe, so its own would live on.
  * - Signals are as a program expects them: we ignore SIGPIPE, which it would inherit.
  * - The limit of open files is the usual one: we raise ours to what the system allows, and programs
  *   that use select or close all descriptors one by one suffer from that.
@@ -35,6 +36,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +69,8 @@ struct child {
     enum state state;
     pid_t pid;
     struct end process, status, in, out[CHILD_STREAMS];
-    int life;
+    int life,
+        life_read; /* the number of the first is the higher: it is closed first when we are gone */
     struct buf input; /* the first input_done bytes have been written */
     size_t input_done;
     uint64_t taken;
@@ -172,6 +175,7 @@ static void close_pipes(struct child *child)
     end_close(&child->out[CHILD_OUT]);
     end_close(&child->out[CHILD_ERR]);
     close_fd(&child->life);
+    close_fd(&child->life_read);
 }
 
 /* A step of child_stop, or the output of a dead child does not end because somebody outside of its
@@ -220,6 +224,7 @@ static void on_process(void *arg, int events)
         end_close(&child->process);
         end_close(&child->in);
         close_fd(&child->life);
+        close_fd(&child->life_read);
         explain_end(child, status);
         child->state = ENDING;
         if (!child->freed) timer_start(child->timer, CHILD_DRAIN_MS);
@@ -431,14 +436,16 @@ static char **program_paths(struct arena *arena, str name, char *const *env)
     return paths;
 }
 
-/* Tie the group to us: see the top. Where the kernel refuses, PR_SET_PDEATHSIG remains. */
+/* Tie the group to us: see the top. We may be gone already. */
 static void tie_to_parent(const struct plan *plan)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != plan->parent) _exit(127); /* already gone */
-    fcntl(LIFE_FD, F_SETOWN, -getpid());
-    fcntl(LIFE_FD, F_SETSIG, SIGKILL);
-    fcntl(LIFE_FD, F_SETFL, fcntl(LIFE_FD, F_GETFL) | O_ASYNC);
+    struct pollfd life = {.fd = LIFE_FD, .events = POLLIN};
+    int flags = fcntl(LIFE_FD, F_GETFL);
+    bool tied = fcntl(LIFE_FD, F_SETOWN, -getpid()) == 0 &&
+                fcntl(LIFE_FD, F_SETSIG, SIGKILL) == 0 &&
+                fcntl(LIFE_FD, F_SETFL, flags | O_ASYNC) == 0;
+    if (!tied) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (poll(&life, 1, 0) != 0 || getppid() != plan->parent) _exit(127);
 }
 
 static int exec_program(const struct plan *plan)
@@ -548,8 +555,9 @@ static void start(struct child *child, struct plan *plan)
         return;
     }
     child->pid = pid;
+    child->life_read = pipes[3][0];
     child->life = pipes[3][1];
-    close(plan->in), close(plan->out), close(plan->err), close(plan->life), close(plan->status);
+    close(plan->in), close(plan->out), close(plan->err), close(plan->status);
     not_blocking(pipes[0][1]), not_blocking(pipes[1][0]), not_blocking(pipes[2][0]);
     not_blocking(pipes[4][0]);
     end_open(child, &child->process, pidfd, on_process, 1);
@@ -569,7 +577,8 @@ struct child *child_new(struct loop *loop, const struct child_options *options,
     child->arg = arg;
     child->later.fn = on_later;
     child->timer = timer_new(loop, on_timer, child);
-    child->process.fd = child->status.fd = child->in.fd = child->life = -1;
+    child->process.fd = child->status.fd = child->in.fd = -1;
+    child->life = child->life_read = -1;
     child->out[CHILD_OUT].fd = child->out[CHILD_ERR].fd = -1;
     buf_init(&child->input, options->input_bytes_max);
     str name = options->command[0];

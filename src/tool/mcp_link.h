@@ -23,7 +23,7 @@ enum mcp_loss {
                  429 ...) */
     MCP_LOST, /* sent, and no whole answer: the child died, the stream broke, a time-out of HTTP, an HTTP
                  5xx, an answer that is no message */
-    MCP_NO_SESSION, /* HTTP 404 to a session that we had: begin a new one; surely not done */
+    MCP_NO_SESSION, /* HTTP 404 or 400 to a session that we had: begin a new one; surely not done */
 };
 
 /* No callback comes from inside a function below, and none after mcp_link_free, which may be called

@@ -251,6 +251,7 @@ static bool is_our_answer(struct mcp_stream *stream, struct mcp_message *ret_mes
     return true;
 }
 
+/* A session that the server does not know is 404, but many servers say 400 to nobody in particular. */
 static void end_refused(struct mcp_stream *stream)
 {
     int status = stream->status;
@@ -258,11 +259,13 @@ static void end_refused(struct mcp_stream *stream)
     struct mcp_message message;
     char text[MCP_REASON_BYTES_MAX + 1];
     error_text(stream->refusal.full ? STR_EMPTY : buf_str(&stream->refusal), text);
-    bool no_session = status == 404 && mcp_stream_has_session(stream);
+    bool had_session = mcp_stream_has_session(stream);
+    bool no_session = had_session && status == 404;
     if (!no_session && status >= 400 && is_our_answer(stream, &message)) {
         deliver_answer(stream, message.json);
         return;
     }
+    no_session = no_session || (had_session && status == 400);
     const char *advice = text[0]         ? text
                          : status == 401 ? "it wants credentials; check its headers"
                          : status == 403 ? "it does not let us in; check its headers"

@@ -95,6 +95,7 @@ for (const way of WAYS) {
     test('reads run at once: text, a refusal, a picture; arguments are checked before', async (t) => {
       const { home, log } = await startShop(t, way);
       assert.equal((await result(t, home.server, 'price')).content, 'tea costs 3');
+      assert.equal((await result(t, home.server, 'slow')).content, 'slowly done'); // with progress on the way
       const refused = await result(t, home.server, 'refuse');
       assert.equal(refused.error, 'sold out');
       assert.equal((await result(t, home.server, 'picture')).content.includes('a pixel'), true);
@@ -140,6 +141,7 @@ for (const way of WAYS) {
       const gone = join(await folder(t), 'gone');
       const { home, site } = await startShop(t, { ...way, args: ['--gone', gone] });
       const lists = () => home.server.stderr().split('mcp.tools').length;
+      await waitFor('the first list', () => lists() > 1);
       const before = lists();
       assert.equal((await result(t, home.server, 'grow')).content, 'grown');
       await waitFor('the new list', () => lists() > before);

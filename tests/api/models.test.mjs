@@ -21,6 +21,20 @@ const ask = (question, more = {}) => ['ask_user', { question, ...more }];
 const spend = (tokens, what) => ({ ...what, usage: { input: tokens, output: 0 } });
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
 
+// A call whose name and id are longer than any fact may be.
+const LONG = 'n'.repeat(100 * 1024);
+const longNames = {
+  openai: [
+    { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, id: LONG, function: { name: LONG, arguments: '{}' } }] } }] },
+    { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] },
+  ].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('') + 'data: [DONE]\n\n',
+  anthropic: [
+    { type: 'message_start', message: {} },
+    { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: LONG, name: LONG, input: {} } },
+    { type: 'content_block_stop', index: 0 }, { type: 'message_delta', delta: { stop_reason: 'tool_use' } }, { type: 'message_stop' },
+  ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''),
+};
+
 // What the model says to the message that names the scene, request by request.
 const SCENES = {
   'plain': [text(WORDS)],
@@ -35,6 +49,7 @@ const SCENES = {
   'endless': [calls(look('again'))],
   'spend': [spend(400, calls(look('a'))), spend(700, calls(look('b'))), text('Never said.')],
   'wrong': [calls(['look', '{"reply":']), calls(look('right')), text('Corrected.')],
+  'long names': [({ path }) => ({ raw: longNames[path.endsWith('/messages') ? 'anthropic' : 'openai'] }), text('No such tool.')],
   'busy': [failure(429, 'slow down', { headers: { 'retry-after': '1' } }), text('Now.')],
   'away': [failure(500), failure(529), failure(503), text('Here again.')],
   'refused': [failure(400, 'the prompt is too long')],
@@ -153,6 +168,14 @@ for (const kind of KINDS) {
       const { facts } = await say(t, 'wrong');
       assert.deepEqual(resultsOf(facts).map(({ error }) => error), ['invalid_arguments', undefined]);
       assert.equal(lastText(facts), 'Corrected.');
+    });
+
+    test('a call with a name and an id of any length is borne: there is no such tool', async (t) => {
+      const { facts } = await say(t, 'long names');
+      const [call] = ofType(facts, 'tool.call');
+      assert.ok(call.toolName.length <= 256 && LONG.startsWith(call.toolName));
+      assert.equal(resultsOf(facts)[0].error, 'tool_unavailable');
+      assert.equal(lastText(facts), 'No such tool.');
     });
 
     test('429 with Retry-After: left alone for so long, then fine', async (t) => {

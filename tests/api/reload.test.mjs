@@ -45,6 +45,11 @@ process.stdin.setEncoding('utf8').on('data', (text) => {
 }).on('end', () => process.exit(0));
 `;
 
+// One that says something when it is told to go.
+const CHATTY = `
+process.stdin.on('data', () => {}).on('end', () => process.stderr.write('last words of ' + process.pid + '\\n', () => process.exit(0)));
+`;
+
 class Place {
   static async make(t, yaml, env = {}) {
     const place = new Place();
@@ -286,6 +291,21 @@ describe('MCP servers', () => {
     const place = await Place.start(t, 'agents: {assistant: {tools: [files, calendar_read]}}\nmcp: {files: {command: ["/nonexistent/program"]}}\n');
     assert.match(await place.logged('mcp.away'), /mcp\.away.*server=files/);
     assert.deepEqual(await place.toolsOf('assistant'), ['calendar_read']);
+  });
+
+  test('one that was started by a reload that fails in the end goes again, and may talk meanwhile', async (t) => {
+    const place = await Place.start(t, 'agents: {assistant: {starters: [Old]}}\n');
+    const chatty = join(place.home.data, 'chatty.mjs');
+    await writeFile(chatty, CHATTY);
+    await place.write(`mcp:\n  first: {command: ["${process.execPath}", "${chatty}"]}\n  second: {url: "http://127.0.0.1:1/{x}"}\n`);
+    const from = place.server.stderr().length;
+    assert.match(await place.hangUp('config.reload_failed'), /mcp\.second\.url/);
+    const log = await place.logged('last words', from);
+    assert.match(log, /mcp\.stderr.*server=first.*last words/);
+    const pid = Number(/last words of (\d+)/.exec(log)[1]);
+    await waitFor('its end', () => !alive(pid));
+    assert.deepEqual((await get(place.server, '/agents')).json().agents[0].starters, ['Old']);
+    await place.reload('agents: {assistant: {starters: [Mended]}}\n');
   });
 
   test('their children end with the server', async (t) => {

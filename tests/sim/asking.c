@@ -23,7 +23,7 @@
 #include "tool/elicit.h"
 #include "tool/tools.h"
 
-enum { STREAM = 5 * 1000 * 1000, LINE_MAX_ASKED = 3 };
+enum { STREAM = 5 * 1000 * 1000, LINE_ASKED_MAX = 3, ENDLESS = 1000 };
 
 static const struct tool_question questions[] = {
     {.id = STR("form"),
@@ -47,7 +47,17 @@ void asking_init(struct sim *sim)
     *chance = chance_from(sim->scenario.seed, 0, STREAM);
     if (sim->drill.on) return; /* they aim at something else */
     sim->asks = one_in(chance, 3) ? 0 : 1 + below(chance, 5);
-    sim->gone = one_in(chance, 3) ? 4 + below(chance, 12) : 0;
+    sim->gone = one_in(chance, 3) ? 2 + below(chance, 10) : 0;
+    sim->crowd = one_in(chance, 20);
+    if (!sim->crowd) return;
+    sim->asks = 1;
+    sim->mood = (struct mood){.calls = {0, 0, 1},
+                              .tools = {3, 0, 0, 2, 2},
+                              .text = 9,
+                              .parallel = TURN_CALLS_MAX,
+                              .late = 60,
+                              .crash = sim->mood.crash,
+                              .stop = sim->mood.stop};
 }
 
 bool asking_of_tool(const struct interaction *row)
@@ -71,8 +81,9 @@ static bool parts(const struct inquiry *asking)
 /* The state is "s1" behind the first round. */
 static unsigned round_of(const struct flight *flight)
 {
-    str state = flight->said.state;
-    return state.len > 1 ? (unsigned)(state.p[1] - '0') : 0;
+    uint64_t round = 0;
+    if (flight->said.state.len && str_to_u64(str_drop(flight->said.state, 1), &round)) return 0;
+    return (unsigned)round;
 }
 
 bool asking_holds_back(struct sim *sim, const struct flight *flight)
@@ -89,8 +100,9 @@ static void decide(struct sim *sim, struct inquiry *asking)
     struct chance *chance = &sim->asking;
     if (!one_in(chance, sim->asks)) return;
     asking->how = hows[below(chance, COUNT(hows))];
-    asking->count = 1 + below(chance, LINE_MAX_ASKED);
-    asking->rounds = 1 + below(chance, ROUNDS_MAX);
+    asking->count = 1 + below(chance, LINE_ASKED_MAX);
+    if (sim->crowd) asking->how = ASKS_PARTING;
+    asking->rounds = one_in(chance, 50) ? ENDLESS : 1 + below(chance, ROUNDS_MAX);
     for (size_t i = 0; i < PLACES_MAX; i++) {
         unsigned any = one_in(chance, 6) ? COUNT(questions) : QUESTION_SECRET;
         asking->questions[i] = below(chance, any);
@@ -132,7 +144,7 @@ void asking_take_off(struct sim *sim, const struct call *call, struct flight *fl
     bool repeated = deed->flights > deed->starts && asking->place_count;
     if (repeated) count(sim, asking->parted ? PARTED_REPEATED : LINE_CRASHED);
     if (deed->flights > 1 && one_in(&sim->asking, 6))
-        asking->questions[below(&sim->asking, LINE_MAX_ASKED)] = below(&sim->asking, 3);
+        asking->questions[below(&sim->asking, LINE_ASKED_MAX)] = below(&sim->asking, 3);
 }
 
 void asking_attempt(struct sim *sim, struct flight *flight)
@@ -145,7 +157,7 @@ void asking_attempt(struct sim *sim, struct flight *flight)
     for (size_t i = 0; i < PLACES_MAX; i++) flight->told[i] = false;
     for (size_t i = 0; i < PLACES_MAX; i++) flight->waiting[i] = STR_EMPTY;
     if (one_in(&sim->asking, 6))
-        asking->questions[below(&sim->asking, LINE_MAX_ASKED)] = below(&sim->asking, 3);
+        asking->questions[below(&sim->asking, LINE_ASKED_MAX)] = below(&sim->asking, 3);
 }
 
 /* on_ask of agent/flight.c: they are saved one after the other. */
@@ -170,8 +182,11 @@ static bool knows(const struct flight *flight, unsigned question)
 static void part(struct sim *sim, struct flight *flight)
 {
     struct chance *chance = &sim->asking;
-    unsigned first = below(chance, COUNT(questions) - 1), round = round_of(flight) + 1;
-    size_t asked = one_in(chance, 8) ? 0 : 1 + one_in(chance, 2);
+    unsigned first = sim->crowd ? 0 : below(chance, COUNT(questions) - 1);
+    unsigned round = round_of(flight) + 1;
+    bool endless = deed_of(sim, flight->call_id)->asking.rounds == ENDLESS;
+    bool nothing = endless ? !one_in(chance, 6) : one_in(chance, 8);
+    size_t asked = nothing ? 0 : 1 + below(chance, COUNT(questions) - first);
     flight->over = true;
     flight->asked[flight->asked_count++] =
         (struct tool_asked){.questions = &questions[first],
@@ -186,8 +201,8 @@ bool asking_event(struct sim *sim, struct flight *flight)
     const struct inquiry *asking = &deed_of(sim, flight->call_id)->asking;
     bool line = (asking->how == ASKS_ON_THE_LINE || asking->how == ASKS_BOTH) &&
                 flight->place < asking->count;
-    if (flight->dead || asking->how == ASKS_NEVER || (!sim->calm && one_in(chance, 6)))
-        return false;
+    bool steady = sim->calm || sim->crowd || asking->rounds == ENDLESS;
+    if (flight->dead || asking->how == ASKS_NEVER || (!steady && one_in(chance, 6))) return false;
     if (line) {
         unsigned question = asking->questions[flight->place];
         if (knows(flight, question))
@@ -233,6 +248,17 @@ void asking_stalled(struct sim *sim, const struct flight *flight)
 }
 
 /* ---- people's side ---- */
+
+/* Chance alone would seldom stop a run that waits for this. */
+bool asking_stops(struct sim *sim)
+{
+    bool open = false;
+    for (size_t i = 0; i < sim->world.interaction_count; i++) {
+        const struct interaction *row = &sim->world.interactions[i];
+        open = open || (row->status == INTERACTION_OPEN && asking_of_tool(row));
+    }
+    return open && !sim->calm && one_in(&sim->asking, 25);
+}
 
 static struct place *place_of(struct inquiry *asking, str interaction_id)
 {
@@ -352,6 +378,7 @@ static void expect_question(struct sim *sim, struct inquiry *asking, size_t at, 
     e->added++;
     bool secret = question == QUESTION_SECRET, full = e->open + e->asked >= QUESTIONS_OPEN_MAX;
     if (secret) count(sim, LINE_REFUSED);
+    if (full && !secret && !e->cancelling) count(sim, LINE_TOO_MANY);
     if (e->cancelling) {
         place->action = STR("cancel");
     } else if (secret || full) {
@@ -366,14 +393,18 @@ static void expect_question(struct sim *sim, struct inquiry *asking, size_t at, 
     }
 }
 
+/* It waits for all its replies, or starts again at once; but not for ever. */
 static void check_parted(struct sim *sim, struct inquiry *asking, const struct tool_asked *asked,
                          const struct call *call, bool cancelling)
 {
+    bool endless = !cancelling && call && call->attempts >= QUESTIONS_CALL_MAX;
     asking->parted = true;
     asking->state = keep(sim, asked->state);
     if (asked->count > 1) count(sim, PARTED_SEVERAL);
     if (!asked->count) count(sim, PARTED_NONE);
-    enum call_state state = cancelling         ? CALL_CANCELLED
+    if (endless) count(sim, PARTED_ENDLESS);
+    enum call_state state = endless            ? CALL_FAILED
+                            : cancelling       ? CALL_CANCELLED
                             : all_said(asking) ? CALL_APPROVED
                                                : CALL_WAITING;
     if (!call || call->state != state)
@@ -390,7 +421,8 @@ static void check_asked(struct sim *sim, const struct view *view, const struct i
                          .open = view->open.count - o->settled_count};
     asking->crashes = sim->coverage->crashes;
     if (asked->ended) asking->place_count = 0;
-    for (size_t i = 0; i < asked->count && !sim->broken[0]; i++) {
+    bool over = asked->ended && call && call_state_settled(call->state); /* nobody is asked */
+    for (size_t i = 0; !over && i < asked->count && !sim->broken[0]; i++) {
         size_t at = asked->first + i;
         int question = (int)(&asked->questions[i] - questions);
         if (known(sim, asking, at, question))

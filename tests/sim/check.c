@@ -605,7 +605,7 @@ static void check_call_rows(struct sim *sim, const struct input *input)
     if (started > CALLS_STARTED_MAX) broken(sim, "%u calls are under way", started);
 }
 
-static void check_state(struct sim *sim, const struct input *input, const struct outcome *o)
+static void check_state(struct sim *sim, const struct outcome *o)
 {
     const struct state *state = &o->state;
     const struct log *log = &sim->log;
@@ -616,15 +616,18 @@ static void check_state(struct sim *sim, const struct input *input, const struct
         confirms += row->status == INTERACTION_OPEN && row->type == INTERACTION_CONFIRM;
     }
     waits = open;
-    for (size_t i = 0; i < sim->world.call_count; i++)
-        waits += client_waited_for(sim, &sim->world.calls[i]);
+    bool shows = false; /* a result that a later step shows, and goes on then */
+    for (size_t i = 0; i < sim->world.call_count; i++) {
+        const struct call *call = &sim->world.calls[i];
+        waits += client_waited_for(sim, call);
+        shows = shows || (call_state_settled(call->state) && !call->result_id.len);
+    }
     bool paused = log->place == LOG_PAUSED, cancelling = o->status == RUN_CANCELLING;
     if (confirms > CONFIRMS_OPEN_MAX) broken(sim, "%zu confirms are open", confirms);
     if (paused != (o->status == RUN_WAITING)) broken(sim, "the status and the leg differ");
     if (paused && !waits) broken(sim, "the run waits for nobody");
     if (waits && state->phase != PHASE_INTERRUPTED)
         broken(sim, "%zu are open and the phase is %s", waits, phase_name(state->phase));
-    bool shows = input && input->kind == INPUT_RESULT; /* the next step shows it, and goes on */
     if (!waits && state->phase == PHASE_INTERRUPTED && !cancelling && !shows)
         broken(sim, "nothing is open and the phase is interrupted");
     if (state->interaction_ids.count != open) broken(sim, "the state names others than are open");
@@ -643,7 +646,7 @@ void check_stored(struct sim *sim, const struct input *input, const struct outco
         return;
     }
     if (input) check_call_rows(sim, input);
-    check_state(sim, input, o);
+    check_state(sim, o);
     if (one_in(&sim->chance, 4)) check_same(sim, o);
 }
 

@@ -235,7 +235,7 @@ bool people_event(struct sim *sim)
     if (sim->world.run.status != RUN_CANCELLING)
         done_count = client_results(sim, done, COUNT(done));
     if (!open_count && !done_count) return false;
-    if (drill_stops(sim)) {
+    if (drill_stops(sim) || asking_stops(sim)) {
         people_stop(sim);
         return true;
     }

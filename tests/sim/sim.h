@@ -286,6 +286,7 @@ enum front_fate { FRONT_FATE_LIST(FRONT_FATE_ENUM) FRONT_FATES };
     X(LINE_IMPATIENT, "asked on the line, the tool does not wait")     \
     X(LINE_LOST, "asked on the line, the call is lost")                \
     X(LINE_REFUSED, "not for people: declined at once")                \
+    X(LINE_TOO_MANY, "too many are open: declined at once")            \
     X(LINE_AGAIN, "the same in the same place, nobody is asked")       \
     X(LINE_OTHER, "another in the same place")                         \
     X(LINE_CRASHED, "on the line over a crash, a read or idempotent")  \
@@ -296,6 +297,7 @@ enum front_fate { FRONT_FATE_LIST(FRONT_FATE_ENUM) FRONT_FATES };
     X(PARTED_NONE, "ended with no question, starts again")             \
     X(PARTED_CRASHED, "ended with questions, answered after a crash")  \
     X(PARTED_REPEATED, "started with replies, repeated after a crash") \
+    X(PARTED_ENDLESS, "ended with questions too often")                \
     X(PARTED_STOPPED, "ended with questions, the run is cancelled")    \
     X(AWAY_CONTINUE, "server away, continue")                          \
     X(AWAY_GIVE_UP, "server away, give up")                            \
@@ -362,6 +364,7 @@ struct sim {
     struct client client;
     struct chance asking; /* of tools that ask */
     unsigned asks, gone;  /* calls that ask, servers that stay away: one in so many; 0: never */
+    bool crowd;           /* many ask at once */
     struct house house;
     struct world world;
     struct process process;
@@ -446,6 +449,7 @@ void asking_attempt(struct sim *sim, struct flight *flight); /* another one begi
 bool asking_event(struct sim *sim, struct flight *flight);   /* false: it asks nothing now */
 bool asking_holds_back(struct sim *sim, const struct flight *flight); /* it has done nothing yet */
 void asking_told(struct sim *sim, struct flight *flight, size_t at, const struct tool_reply *reply);
+bool asking_stops(struct sim *sim); /* the run is to be cancelled now */
 void asking_stalled(struct sim *sim, const struct flight *flight);
 bool asking_of_tool(const struct interaction *row); /* a tool's question, or its server's absence */
 enum call_state asking_state(struct sim *sim, const struct call *before);

@@ -41,3 +41,9 @@ ssize_t pread64(int fd, void *bytes, size_t count, off64_t at)
     wait_while(fd);
     return syscall(SYS_pread64, fd, bytes, count, at);
 }
+
+int fdatasync(int fd)
+{
+    wait_while(fd);
+    return (int)syscall(SYS_fdatasync, fd);
+}

@@ -176,6 +176,35 @@ static void squeezed(void **unused)
     }
 }
 
+/* Texts whose tokens are half their bytes, which is the most: several messages that each fill the room,
+ * and one before results that do. */
+static void dense(void **unused)
+{
+    (void)unused;
+    static const struct {
+        size_t words, pieces;
+    } rows[] = {{1, 0}, {1, 1}, {1, 5}, {2, 0}, {2, 2}, {3, 0}, {5, 1}, {PIECES_MAX / 2, 3}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        static struct turn turn;
+        turn_of(&turn, 4 * ROOM, 0, 0, 0);
+        for (size_t k = 1; k < rows[i].words; k++) say(&turn, "user", 4 * ROOM);
+        for (size_t k = 0; k < rows[i].pieces; k++) {
+            say(&turn, "assistant", 10);
+            say(&turn, "tool", 4 * ROOM);
+        }
+        for (size_t k = 0; k < turn.talk.count; k++) {
+            char *text = (char *)turn.messages[k].text.p; /* in the arena */
+            for (size_t b = 0; b + 1 < turn.messages[k].text.len; b += 2)
+                memcpy(text + b, "\xd0\xb6", 2);
+            turn.tokens[k] = window_message_tokens(&turn.messages[k]);
+        }
+        window_squeeze(&turn.talk, 0, turn.gone);
+        if (left(&turn) > ROOM) fail_msg("row %zu: %zu are left", i, left(&turn));
+        for (size_t k = 0; k < rows[i].words; k++) assert_false(turn.gone[k]);
+        arena_done(&turn.arena);
+    }
+}
+
 /* Of two results that are too long each keeps as much. */
 static void shared(void **unused)
 {
@@ -235,7 +264,7 @@ int test_window(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counted),  cmocka_unit_test(rooms),  cmocka_unit_test(firsts),
         cmocka_unit_test(squeezed), cmocka_unit_test(shared), cmocka_unit_test(dropped),
-        cmocka_unit_test(steady),
+        cmocka_unit_test(steady),   cmocka_unit_test(dense),
     };
     return cmocka_run_group_tests_name("agent/window", tests, NULL, NULL);
 }

@@ -599,6 +599,7 @@ static void taken_again(void **state)
     assert_ptr_equal(gone, agents_for(w->agents, STR("assistant")));
     assert_str(gone->name, STR("assistant"));
     assert_int_equal(gone->tool_count, 0);
+    assert_int_equal(gone->max_rounds, AGENT_ROUNDS_MAX); /* a queued run begins with it */
     assert_int_equal(gone->policy.count, 1);
     assert_int_equal(gone->policy.rows[0].verdict, VERDICT_DENY);
     assert_true(pattern_fits(gone->policy.rows[0].pattern, STR("calendar_read")));

@@ -443,7 +443,7 @@ static void values(void **state)
         {"model-base-url=http://127.0.0.1:1/v1/", NULL},
         {"model-base-url=127.0.0.1:1",
          "\"127.0.0.1:1\" does not begin with http:// or https://; write a URL such as"},
-        {"model-base-url=http://a?b=c", "has a query"},
+        {"model-base-url=http://a?b=TOPSECRET", "\"(hidden)\" has a query"},
         {"model-base-url=http://a#b", "has a fragment"},
         {"model-base-url=http://a:0", "has port 0"},
         {"model-base-url=http://u:TOPSECRET@a", "\"(hidden)\" has a user name in it"},

@@ -331,6 +331,7 @@ export interface Facts {
     content: string;
     ui?: UiSchema;
     uiRef?: string;
+    attachments?: Attachment[];
     toolAgentOutput: { result_summary: string; ui_hints?: Json };
   };
   'interaction.request': Interaction;

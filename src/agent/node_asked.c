@@ -15,6 +15,7 @@
 #include "agent/asked.h"
 #include "agent/node.h"
 #include "base/limits.h"
+#include "base/plant.h"
 #include "store/rows.h"
 #include "tool/elicit.h"
 
@@ -83,7 +84,8 @@ static bool known(const struct step *step, const struct asked *asked, size_t at,
 {
     if (at >= asked->count || !str_eq(asked->rows[at].hash, hash)) return false;
     const struct asked_question *row = &asked->rows[at];
-    return row->said.reply.action.len || is_open(step, row->interaction_id);
+    bool told = row->said.reply.action.len || is_open(step, row->interaction_id);
+    return told && !PLANT(ASKED_TWICE);
 }
 
 /* What was asked in the places before this one was answered without anybody. */
@@ -120,7 +122,7 @@ static bool all_known(struct step *step, const struct asked *asked)
 static bool all_said(const struct asked *asked)
 {
     for (size_t i = 0; i < asked->count; i++)
-        if (!asked->rows[i].said.reply.action.len) return false;
+        if (!asked->rows[i].said.reply.action.len && !(i && PLANT(STARTS_EARLY))) return false;
     return true;
 }
 
@@ -180,11 +182,11 @@ str drop_questions(struct step *step, struct work_call *work)
     struct asked asked = asked_of(step, &work->call);
     str open = STR_EMPTY;
     for (size_t i = 0; i < asked.count; i++) {
-        if (!is_open(step, asked.rows[i].interaction_id)) continue;
+        if (!is_open(step, asked.rows[i].interaction_id) || PLANT(QUESTION_LEFT)) continue;
         open = asked.rows[i].said.question.message;
         close_question(step, asked.rows[i].interaction_id);
     }
-    return open;
+    return PLANT(QUESTION_UNTOLD) ? STR_EMPTY : open;
 }
 
 /* ---- the server stays away ---- */
@@ -214,7 +216,7 @@ void settle_away(struct step *step, struct work_call *work, const struct interac
 {
     (void)interaction;
     work->touched = true;
-    if (r->decision == DECISION_CONTINUE)
+    if (r->decision == DECISION_CONTINUE || PLANT(AWAY_FORGOTTEN))
         work->call.state = CALL_APPROVED;
     else
         end_call(step, work, CALL_FAILED, "tool_unavailable",

@@ -69,8 +69,8 @@ struct child {
     enum state state;
     pid_t pid;
     struct end process, status, in, out[CHILD_STREAMS];
-    int life,
-        life_read; /* the number of the first is the higher: it is closed first when we are gone */
+    int life; /* its number is the higher of the two, so it is closed first when we are gone */
+    int life_read;
     struct buf input; /* the first input_done bytes have been written */
     size_t input_done;
     uint64_t taken;

@@ -47,7 +47,7 @@ struct call {
     str rule;    /* why it needs, or needed, an approval; empty: it does not */
     str binding; /* of the approval asked for; empty if none */
     str args;    /* the bytes that were shown; not JSON if the model wrote none */
-    str asked;   /* what the tool asks people while it runs, JSON of agent/asked.h; empty: nothing */
+    str asked; /* what the tool asks people while it runs, JSON of agent/asked.h; empty: nothing */
 
     /* once it has ended */
     str error;       /* a code or the tool's own words; empty: none */

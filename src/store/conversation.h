@@ -100,7 +100,7 @@ struct message {
     str ui;            /* UiSchema of an assistant's card, or empty; read back also for the rows of
                           interactions, whose card stands with the interaction */
     str hints;         /* UiHints that it was made from, as the model gave them; or empty */
-    str attachments;   /* of a user's or a tool's message: JSON list of {"id","mimeType","filename","size",
+    str attachments; /* of a user's or a tool's message: JSON list of {"id","mimeType","filename","size",
                           "width"?,"height"?}, or empty */
     msec created;
 };

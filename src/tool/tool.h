@@ -44,7 +44,8 @@ struct tool_reply {
 struct tool_asked {
     const struct tool_question *questions;
     size_t count;
-    size_t first; /* position of the first: how many questions came before in this start of the call, also
+    size_t
+        first; /* position of the first: how many questions came before in this start of the call, also
                      those that `said` had the answer to; 0 if it `ended` */
     str state;  /* to be given back with the replies, unread */
     bool ended; /* the call is gone with them, and has changed nothing so far: it is to be started

@@ -15,7 +15,7 @@ import { assertProblem, call } from './home.mjs';
 import { accepted, AGENT, cancel, factsOf, openEvents, runOf, user, waitFor } from './talk.mjs';
 
 const ROGUE = fileURLToPath(new URL('../tools/mcp-rogue.mjs', import.meta.url));
-const LINES = [...['twice', 'ask', 'look', 'flip', 'long'].map((name) => (
+const LINES = [...['twice', 'ask', 'look', 'long'].map((name) => (
   { match: `^${name}`, turns: [{ calls: [{ name: `rogue.${name}`, args: {} }] }, { text: 'Done.' }] })), { turns: [{ text: 'Hello.' }] }];
 const SECRET = 'not-for-children';
 const word = (text) => ({ fields: { word: text } });

@@ -8,8 +8,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { MCP_TINY_IMAGE } from './node_modules/@modelcontextprotocol/server-everything/dist/tools/get-tiny-image.js';
+
 import { answer, cancelOne, inbox, rows, until, waiting } from '../api/asking.mjs';
-import { get, runOf, talk, user, waitFor } from '../api/talk.mjs';
+import { get, history, runOf, talk, user, waitFor } from '../api/talk.mjs';
 import { connected, startEverything, startWeb } from './everything.mjs';
 
 const PAGE = 'https://example.org/start?x=1';
@@ -113,6 +115,17 @@ for (const { http, name } of WAYS) {
         if (expected.without) assert.doesNotMatch(got.text, expected.without);
       });
     }
+
+    await t.test('a picture is an attachment, byte by byte', async (t) => {
+      const threadId = next();
+      await talk(t, home.server, { threadId, messages: [user('picture')] });
+      const { messages } = await history(home.server, threadId);
+      const [file, ...others] = messages.find(({ role }) => role === 'tool').attachments;
+      assert.deepEqual([file.mimeType, file.filename, others.length], ['image/png', 'image-1.png', 0]);
+      const got = await fetch(new URL(file.url, home.server.url));
+      assert.equal(got.headers.get('content-type'), 'image/png');
+      assert.ok(Buffer.from(await got.arrayBuffer()).equals(Buffer.from(MCP_TINY_IMAGE, 'base64')));
+    });
 
     await t.test('progress is told as it is made', async (t) => {
       const { facts, events } = await talk(t, home.server, { threadId: next(), messages: [user('long')] });

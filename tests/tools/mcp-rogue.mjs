@@ -7,11 +7,11 @@ import { spawn } from 'node:child_process';
 import { appendFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-const TOOLS = ['twice', 'ask', 'look', 'flip', 'long'];
+const TOOLS = ['twice', 'ask', 'look', 'long'];
 const [log] = process.argv.slice(2);
 const waiting = new Map();
 const tool = (name) => ({ name, inputSchema: { type: 'object' } });
-let count = 0, flips = 0;
+let count = 0;
 
 const say = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 const note = (row) => appendFileSync(log, `${JSON.stringify(row)}\n`);
@@ -46,10 +46,6 @@ async function call(name) {
       process.stdout.write('{"jsonrpc":"2.0","x":"');
       for (let i = 0; i < 65; i++) process.stdout.write('x'.repeat(1024 * 1024));
       return new Promise(() => {});
-    case 'flip':
-      flips++;
-      say({ method: 'notifications/tools/list_changed' });
-      return `flip ${flips}`;
     default:
       return 'unknown';
   }
@@ -57,9 +53,9 @@ async function call(name) {
 
 async function answer({ id, method, params }) {
   if (method === 'initialize') {
-    return say({ id, result: { protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'rogue', version: '1' } } });
+    return say({ id, result: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'rogue', version: '1' } } });
   }
-  if (method === 'tools/list') return say({ id, result: { tools: [...TOOLS, ...(flips % 2 ? ['more'] : [])].map(tool) } });
+  if (method === 'tools/list') return say({ id, result: { tools: TOOLS.map(tool) } });
   if (method !== 'tools/call') return say({ id, error: { code: -32601, message: 'no' } });
   note({ called: params.name });
   return say({ id, result: { content: [{ type: 'text', text: await call(params.name) }] } });

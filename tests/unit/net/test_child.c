@@ -311,7 +311,9 @@ static void signals_and_limits_are_the_usual_ones(void **state)
     getrlimit(RLIMIT_NOFILE, &files);
     str rest = buf_str(&out);
     assert_str(str_split(&rest, '\n'), STR("SigBlk:0000000000000000"));
-    assert_str(str_split(&rest, '\n'), STR("SigIgn:0000000000000000"));
+    /* Signals 32 and 33 are the C library's own, and stay as whoever started us left them. */
+    str ignored = str_drop(str_split(&rest, '\n'), strlen("SigIgn:"));
+    assert_int_equal(strtoull(ignored.p, NULL, 16) & ~(3ULL << 31), 0);
     uint64_t soft = 0;
     assert_int_equal(str_to_u64(str_split(&rest, '\n'), &soft), OK);
     assert_int_equal(soft, files.rlim_cur < CHILD_FILES ? files.rlim_cur : CHILD_FILES);

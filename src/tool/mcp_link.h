@@ -64,8 +64,8 @@ struct mcp_post {
 };
 
 /* `command` and `env` as in struct mcp_options. The child is started at once, on_open tells. It gets a
- * clean environment (PATH, HOME, LANG, TMPDIR, USER, TERM and `env`), no descriptor of ours but its three,
- * and dies with us. */
+ * clean environment (PATH, HOME, LANG, TMPDIR, USER, TERM and `env`), no descriptor of ours but its three
+ * and a fourth by which it dies with us (net/child.c). */
 struct mcp_link *mcp_stdio_new(struct loop *loop, const str *command, size_t command_count,
                                const struct mcp_pair *env, size_t env_count,
                                const struct mcp_link_events *events, void *arg);

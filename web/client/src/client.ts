@@ -14,7 +14,7 @@ import { Connection } from './socket.js';
 import { streamEvents, type Start } from './sse.js';
 import { applyCard, applyEvent, applyHistory, emptyState, type ThreadState } from './state.js';
 import type {
-  Agent, Answer, Attachment, Grant, History, Interaction, InteractionStatus, Json, Pressed, Run, RunAccepted, Session,
+  Agent, Answer, Attachment, Channel, Grant, History, Interaction, InteractionStatus, Json, Login, Pressed, Run, RunAccepted, Session,
   Settings, Thread, ThreadEvent, UiSchema,
 } from './wire.js';
 
@@ -30,12 +30,18 @@ export interface Call {
   tries?: number; // at most, while no answer comes; 6 if absent
 }
 
+interface Following extends Call {
+  via?: Connection;
+  history?: () => Promise<History>;
+}
+
 interface Page extends Call {
   limit?: number;
   cursor?: string;
 }
 
-const seg = encodeURIComponent;
+// A path with its parts made safe.
+const at = (path: TemplateStringsArray, ...parts: (string | number)[]): string => API + String.raw(path, ...parts.map(encodeURIComponent));
 
 // ?a=1&b=2 of what is set.
 function query(values: object): string {
@@ -58,30 +64,31 @@ export class Fermata {
 
   // Resolves once it is stored. A message on a waiting conversation may be an answer: then `answered` says to what.
   run(input: RunInput, call?: Call): Promise<RunAccepted> {
-    return this.#send('POST', `${API}/runs`, call, named(input));
+    return this.#send('POST', at`/runs`, call, named(input));
   }
 
   // Events as they happen; comes back by itself after a cut, and ends only by the signal or a refusal.
   events(threadId: string, start: Start = {}): AsyncGenerator<ThreadEvent> {
-    const path = `${API}/runs/${seg(threadId)}/events${query(start)}`;
+    const path = at`/runs/${threadId}/events` + query(start);
     return streamEvents((headers, signal) => this.#fetch(path, { headers: { accept: 'text/event-stream', ...headers }, signal }), threadId, start.signal);
   }
 
-  // The conversation as it is now, and again after everything that happens. `via` is a connection to share.
-  async* follow(threadId: string, { signal, via }: Call & { via?: Connection } = {}): AsyncGenerator<ThreadState> {
+  // The conversation as it is now, and again after everything that happens. `via` is a connection to share, `history` a way
+  // to load its newest page.
+  async* follow(threadId: string, { signal, via, history = () => this.history(threadId, { signal }) }: Following = {}): AsyncGenerator<ThreadState> {
     for (let attempt = 0; !signal?.aborted; attempt++) {
       let state = emptyState(threadId), loaded = false;
       try {
         for await (const event of via ? via.subscribe(threadId, { signal }) : this.events(threadId, { signal })) {
           // The stream is open first, so that nothing falls between it and the history.
           const opens: boolean = !loaded && event.type === 'connection.open';
-          if (opens) state = applyHistory(state, await this.history(threadId, { signal }).catch(noneYet));
+          if (opens) state = applyHistory(state, await history().catch(noneYet));
           loaded ||= opens;
           state = applyEvent(state, event);
           if (state.stale) break;
           if ('seq' in event) state = await this.#cards(state, signal);
           if (!opens && (!loaded || state.seq < state.loaded)) continue; // it is told what it knows
-          attempt = 0;
+          if (!opens) attempt = 0;
           yield state;
         }
         if (!state.stale) return;
@@ -89,7 +96,7 @@ export class Fermata {
         if (signal?.aborted) return;
         if (!passing(error)) throw error;
       }
-      if (attempt) await sleep(backoff(attempt), signal);
+      await sleep(backoff(attempt), signal); // also when something was missed: the next try may miss it too
     }
   }
 
@@ -105,66 +112,67 @@ export class Fermata {
   }
 
   history(threadId: string, page: Call & { before?: number | string; after?: number; limit?: number } = {}): Promise<History> {
-    return this.#send('GET', `${API}/runs/${seg(threadId)}/history${query(page)}`, page);
+    return this.#send('GET', at`/runs/${threadId}/history` + query(page), page);
   }
 
   current(threadId: string, call?: Call): Promise<Run> {
-    return this.#send('GET', `${API}/runs/${seg(threadId)}`, call);
+    return this.#send('GET', at`/runs/${threadId}`, call);
   }
 
   cancel(threadId: string, what: { runId?: string; queue?: boolean } = {}, call?: Call): Promise<{ threadId: string; runId: string; status: string }> {
-    return this.#send('POST', `${API}/runs/${seg(threadId)}/cancel`, call, what);
+    return this.#send('POST', at`/runs/${threadId}/cancel`, call, what);
   }
 
   dropQueued(threadId: string, n: number, call?: Call): Promise<void> {
-    return this.#send('DELETE', `${API}/runs/${seg(threadId)}/queue/${n}`, call);
+    return this.#send('DELETE', at`/runs/${threadId}/queue/${n}`, call);
   }
 
   threads(page: Page & { query?: string } = {}): Promise<{ threads: Thread[]; next?: string }> {
-    return this.#send('GET', `${API}/threads${query(page)}`, page);
+    return this.#send('GET', at`/threads` + query(page), page);
   }
 
   thread(threadId: string, call?: Call): Promise<Thread> {
-    return this.#send('GET', `${API}/threads/${seg(threadId)}`, call);
+    return this.#send('GET', at`/threads/${threadId}`, call);
   }
 
   rename(threadId: string, title: string, call?: Call): Promise<Thread> {
-    return this.#send('PATCH', `${API}/threads/${seg(threadId)}`, call, { title });
+    return this.#send('PATCH', at`/threads/${threadId}`, call, { title });
   }
 
   remove(threadId: string, call?: Call): Promise<void> {
-    return this.#send('DELETE', `${API}/threads/${seg(threadId)}`, call);
+    return this.#send('DELETE', at`/threads/${threadId}`, call);
   }
 
   // ---- what waits for a person ----
 
   interactions(page: Page & { status?: InteractionStatus; agent?: string; threadId?: string } = {}): Promise<{ interactions: Interaction[]; next?: string }> {
-    return this.#send('GET', `${API}/interactions${query(page)}`, page);
+    return this.#send('GET', at`/interactions` + query(page), page);
   }
 
   interaction(id: string, call?: Call): Promise<Interaction> {
-    return this.#send('GET', `${API}/interactions/${seg(id)}`, call);
+    return this.#send('GET', at`/interactions/${id}`, call);
   }
 
-  // Taken once. Whoever comes later gets a FermataError with the interaction as it was settled.
-  answer(id: string, body: Answer, call?: Call): Promise<Interaction> {
-    return this.#send('POST', `${API}/interactions/${seg(id)}/answer`, call, body);
+  // Taken once. Whoever comes later gets a FermataError with the interaction as it was settled. A string is the body as
+  // JSON, for arguments with numbers that parsing would round.
+  answer(id: string, body: Answer | string, call?: Call): Promise<Interaction> {
+    return this.#send('POST', at`/interactions/${id}/answer`, call, body);
   }
 
   cancelInteraction(id: string, call?: Call): Promise<Interaction> {
-    return this.#send('POST', `${API}/interactions/${seg(id)}/cancel`, call, {});
+    return this.#send('POST', at`/interactions/${id}/cancel`, call, {});
   }
 
   setExpiry(id: string, expiresAt: string | null, call?: Call): Promise<Interaction> {
-    return this.#send('PATCH', `${API}/interactions/${seg(id)}`, call, { expiresAt });
+    return this.#send('PATCH', at`/interactions/${id}`, call, { expiresAt });
   }
 
   grants(page: Page = {}): Promise<{ grants: Grant[]; next?: string }> {
-    return this.#send('GET', `${API}/grants${query(page)}`, page);
+    return this.#send('GET', at`/grants` + query(page), page);
   }
 
   revoke(grantId: string, call?: Call): Promise<void> {
-    return this.#send('DELETE', `${API}/grants/${seg(grantId)}`, call);
+    return this.#send('DELETE', at`/grants/${grantId}`, call);
   }
 
   // ---- files, cards, settings ----
@@ -173,34 +181,43 @@ export class Fermata {
     const form = new FormData();
     form.set('threadId', threadId);
     form.set('file', file, filename ?? (file as File).name ?? 'file');
-    const { attachment } = await this.#send<{ attachment: Attachment }>('POST', `${API}/attachments`, call, form);
+    const { attachment } = await this.#send<{ attachment: Attachment }>('POST', at`/attachments`, call, form);
     return attachment;
   }
 
   // The card of a message whose `uiRef` says that it is to be read.
   card(threadId: string, messageId: string, call?: Call): Promise<UiSchema> {
-    return this.#send('GET', `${API}/threads/${seg(threadId)}/messages/${seg(messageId)}/ui`, call);
+    return this.#send('GET', at`/threads/${threadId}/messages/${messageId}/ui`, call);
   }
 
   // The whole result of a tool.
   result(threadId: string, messageId: string, call?: Call): Promise<Json> {
-    return this.#send('GET', `${API}/threads/${seg(threadId)}/messages/${seg(messageId)}/result`, call);
+    return this.#send('GET', at`/threads/${threadId}/messages/${messageId}/result`, call);
   }
 
   press(message: { threadId: string; messageId: string; actionId: string }, call?: Call): Promise<Pressed> {
-    return this.#send('POST', `${API}/actions`, call, message);
+    return this.#send('POST', at`/actions`, call, message);
   }
 
   async agents(call?: Call): Promise<Agent[]> {
-    return (await this.#send<{ agents: Agent[] }>('GET', `${API}/agents`, call)).agents;
+    return (await this.#send<{ agents: Agent[] }>('GET', at`/agents`, call)).agents;
   }
 
   settings(agent: string, call?: Call): Promise<Settings> {
-    return this.#send('GET', `${API}/agents/${seg(agent)}/settings`, call);
+    return this.#send('GET', at`/agents/${agent}/settings`, call);
   }
 
   changeSettings(agent: string, change: { [K in keyof Settings]?: Settings[K] | null }, call?: Call): Promise<Settings> {
-    return this.#send('PATCH', `${API}/agents/${seg(agent)}/settings`, call, change);
+    return this.#send('PATCH', at`/agents/${agent}/settings`, call, change);
+  }
+
+  async channels(call?: Call): Promise<Channel[]> {
+    return (await this.#send<{ channels: Channel[] }>('GET', at`/channels`, call)).channels;
+  }
+
+  // Begins to sign in, or tells how far it is.
+  login(channel: string, how: { verifyCode?: string; restart?: boolean } = {}, call?: Call): Promise<Login> {
+    return this.#send('POST', at`/channels/${channel}/login`, call, how);
   }
 
   // ---- who am I ----
@@ -238,12 +255,12 @@ export class Fermata {
     return response;
   }
 
-  async #send<T>(method: string, path: string, { signal, tries = TRIES }: Call = {}, body?: object): Promise<T> {
+  async #send<T>(method: string, path: string, { signal, tries = TRIES }: Call = {}, body?: object | string): Promise<T> {
     const form = body instanceof FormData;
     const headers: Record<string, string> = {};
     if (method !== 'GET') headers['idempotency-key'] = newId('key_');
     if (body && !form) headers['content-type'] = 'application/json';
-    const init: RequestInit = { method, headers, signal: signal ?? null, body: form ? body : body ? JSON.stringify(body) : null };
+    const init: RequestInit = { method, headers, signal: signal ?? null, body: form || typeof body === 'string' ? body : body ? JSON.stringify(body) : null };
     for (let attempt = 1; ; attempt++) {
       try {
         const text = await (await this.#fetch(path, init)).text().catch((error) => { throw networkError(error); });

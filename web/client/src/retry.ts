@@ -13,7 +13,7 @@ export const backoff = (attempt: number): number => Math.min(MOST_MS, FIRST_MS *
 
 // Worth another try: nobody answered, the server is busy or stops, or something in between is down.
 export const passing = (error: unknown): boolean =>
-  error instanceof FermataError && (error.code === 'network' || [408, 429, 500, 502, 503, 504].includes(error.status));
+  error instanceof FermataError && (['network', 'rate_limited', 'internal', 'shutting_down'].includes(error.code) || [408, 429, 500, 502, 503, 504].includes(error.status));
 
 // Resolves after `ms`, or at once when the signal is given.
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {

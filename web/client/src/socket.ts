@@ -21,6 +21,7 @@ import type { Answer, InboxEvent, Interaction, RunAccepted, ThreadEvent } from '
 const QUEUE_MAX = 10_000;
 const PING_MS = 15_000;
 const SILENCE_MS_MAX = 45_000;
+const PROBE_MS_MAX = 5_000;
 const INBOX = ''; // among the names of threads
 
 interface Frame {
@@ -72,6 +73,8 @@ export class Connection {
   readonly #questions = new Map<string, Question>(); // by id
   readonly #end = new AbortController();
   #socket: WebSocket | undefined; // while it is open
+  #rest = new AbortController(); // given up by wake()
+  #probe = () => {}; // asks the open connection whether it is alive
   #count = 0;
 
   constructor(client: Fermata, { signal }: { signal?: AbortSignal } = {}) {
@@ -116,6 +119,12 @@ export class Connection {
   // As Fermata.cancel.
   stop(threadId: string): Promise<void> {
     return this.#ask({ type: 'stop', sessionId: threadId }).answer;
+  }
+
+  // The network is back, or somebody looks: tries at once if it is resting, and finds out whether an open one is alive.
+  wake(): void {
+    this.#rest.abort();
+    this.#probe();
   }
 
   // Ends every reader in good order.
@@ -240,7 +249,8 @@ export class Connection {
         if (!passing(error)) return this.#over(error as Error);
         const retryMs = backoff(attempt);
         this.#cut(error as Error, attempt + 1 >= TRIES, retryMs);
-        await sleep(retryMs, this.#end.signal);
+        this.#rest = new AbortController();
+        await sleep(retryMs, AbortSignal.any([this.#rest.signal, this.#end.signal]));
       }
     }
   }
@@ -262,6 +272,7 @@ export class Connection {
       let last = Date.now();
       const cut = (why: string) => {
         clearInterval(timer);
+        this.#probe = () => {};
         this.#end.signal.removeEventListener('abort', close);
         socket.onopen = socket.onmessage = socket.onclose = null;
         this.#socket = undefined;
@@ -273,6 +284,11 @@ export class Connection {
         if (Date.now() - last > SILENCE_MS_MAX) cut('nothing was heard for too long');
         else this.#send({ type: 'ping' });
       }, PING_MS);
+      this.#probe = () => {
+        const asked = Date.now();
+        this.#send({ type: 'ping' });
+        setTimeout(() => { if (last < asked) cut('it did not answer'); }, PROBE_MS_MAX);
+      };
       this.#end.signal.addEventListener('abort', close);
       socket.onerror = () => {}; // its close follows
       socket.onclose = ({ code, reason }) => cut(`closed with ${code} ${reason}`);

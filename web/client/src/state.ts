@@ -32,6 +32,8 @@ export interface RunState {
   agent: string;
   model: string;
   step?: Stage; // that is open
+  stages: Stage[]; // that have begun, in order
+  failed?: Stage; // the one in which it failed or was cancelled
   usage?: Usage; // as of the end of its last leg
   pendingToolCallIds?: string[]; // calls of front-end tools that it waits for
   code?: Code; // why it was exhausted
@@ -100,12 +102,15 @@ function askedRow({ interactionId, type, displayText, toolCallId, runId, pending
 }
 
 // The same once it is settled. After an edit the stored card shows what was changed.
-function settledRow(asked: Message, threadId: string, { status, answer, text }: Facts['interaction.resolved']): Message {
+function settledRow(asked: Message, threadId: string, { status, answer, text, answeredBy, via, at }: Facts['interaction.resolved']): Message {
   const question = asked.role === 'clarify';
   const decision = (answer as Decision | undefined)?.decision;
   return {
     ...asked, uiRef: decision === 'edit' ? `/api/v1/agent/threads/${threadId}/messages/${asked.id}/ui` : asked.uiRef,
-    metadata: { ...asked.metadata, status: question ? CLARIFY[status] : status, decision, answer: (question ? status === 'resolved' : decision) ? text : undefined },
+    metadata: {
+      ...asked.metadata, status: question ? CLARIFY[status] : status, decision, answer: (question ? status === 'resolved' : decision) ? text : undefined,
+      answered_by: answeredBy, via, answered_at: at,
+    },
   };
 }
 
@@ -176,20 +181,20 @@ function tellRun(state: ThreadState, { type, data, runId }: FactEvent): ThreadSt
   }
   case 'run.started': {
     const { taskId, agent, model } = data;
-    return set({ ...state, queue, plan: run && state.plan, run: set<RunState>({ ...run, runId, taskId, agent, model, status: 'running', pendingToolCallIds: undefined }) });
+    return set({ ...state, queue, plan: run && state.plan, run: set<RunState>({ stages: [], ...run, runId, taskId, agent, model, status: 'running', pendingToolCallIds: undefined }) });
   }
   case 'step.start':
-    return told({ step: data.stepName });
+    return told({ step: data.stepName, stages: [...(run?.stages ?? []).filter((stage) => stage !== data.stepName), data.stepName] });
   case 'step.finish':
     return told({ step: undefined });
   case 'plan.updated':
     return { ...state, plan: data };
   case 'run.finished': {
     const { outcome, usage, code, pendingToolCallIds } = data;
-    return told(outcome === 'interrupted' ? { status: 'waiting', usage, pendingToolCallIds } : { status: outcome, usage, code, step: undefined });
+    return told(outcome === 'interrupted' ? { status: 'waiting', usage, pendingToolCallIds } : { status: outcome, usage, code, step: undefined, failed: outcome === 'cancelled' ? run?.stages.at(-1) : undefined });
   }
   case 'run.error':
-    return told({ status: 'failed', error: data, step: undefined });
+    return told({ status: 'failed', error: data, step: undefined, failed: run?.stages.at(-1) });
   default:
     return state;
   }
@@ -217,17 +222,23 @@ function tellMessages(state: ThreadState, { type, data, runId, ts }: FactEvent):
   case 'tool.call':
     return change(state, data.parentMessageId, (message) => putCall(message, callOf(data.toolCallId, data.toolName, written(data.args))));
   case 'tool.call.result': {
-    const { messageId, toolCallId, toolName, args, error, content, ui, uiRef } = data;
+    const { messageId, toolCallId, toolName, args, error, content, ui, uiRef, attachments } = data;
     return {
       ...added({
-        id: messageId, role: 'tool', content, uiSchema: ui, uiRef, toolCallId, toolName, args, error, createdAt: ts,
+        id: messageId, role: 'tool', content, uiSchema: ui, uiRef, attachments, toolCallId, toolName, args, error, createdAt: ts,
         metadata: { ...metadata, tool_call_id: toolCallId, tool_name: toolName },
       }),
       progress: set({ ...state.progress, [toolCallId]: undefined! }),
     };
   }
-  case 'interaction.request':
-    return { ...added(askedRow(data)), interactions: [...state.interactions, data] };
+  case 'interaction.request': {
+    // A confirm asked anew about the same call: what was approved before has lapsed.
+    const lapsed = data.type === 'confirm' && state.messages.find(({ metadata: { type: of, tool_call_id, status } }) =>
+      of === 'confirm' && tool_call_id === data.toolCallId && status === 'resolved');
+    const now = added(askedRow(data));
+    const told = lapsed ? change(now, lapsed.id, (row) => ({ ...row, metadata: { ...row.metadata, status: 'superseded' } })) : now;
+    return { ...told, interactions: [...state.interactions, data] };
+  }
   case 'interaction.resolved':
     return {
       ...change(state, data.interactionId, (asked) => settledRow(asked, state.threadId, data)),
@@ -263,7 +274,8 @@ export function applyHistory({ threadId, connected }: ThreadState, page: History
 
 // An older page, in front.
 export function applyOlder(state: ThreadState, page: History): ThreadState {
-  const older = page.messages.filter(({ id }) => !at(state.messages, id)).map(rowOf);
+  const known = new Set(state.messages.map(({ id }) => id));
+  const older = page.messages.filter(({ id }) => !known.has(id)).map(rowOf);
   return set({ ...state, messages: [...older, ...state.messages], before: page.before });
 }
 

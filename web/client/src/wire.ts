@@ -81,6 +81,9 @@ export interface Metadata {
   allowFreeform?: boolean;
   answer?: string;
   decision?: Decision['decision'];
+  answered_by?: string;
+  via?: string;
+  answered_at?: string;
   tool_call_id?: string;
   tool_name?: string;
   [key: string]: unknown;
@@ -251,11 +254,13 @@ export interface Thread {
   seq: number;
   createdAt: string;
   updatedAt: string;
+  usage?: Usage[]; // one for each currency
 }
 
 export interface Agent {
   name: string;
   model: string;
+  provider: string; // `demo` and `scripted` are no real models
   starters: string[];
   locale?: 'zh-CN' | 'en';
   plan: 'auto' | 'always' | 'never';
@@ -273,6 +278,28 @@ export interface Settings {
   maxToolRounds: number;
   confirmPolicy: { [tool: string]: 'allow' | 'confirm' | 'deny' };
   locale?: 'zh-CN' | 'en';
+}
+
+// A way to talk to people: WeChat, Telegram and others.
+export interface Channel {
+  name: string;
+  kind: string;
+  agent: string;
+  state: 'online' | 'starting' | 'trouble' | 'needs_login';
+  detail?: string;
+  people: number;
+  waiting: number; // messages that are to be sent
+  parked: number; // those that wait until their reader writes again
+  login: boolean; // somebody can sign in there
+  webhookUrl?: string;
+}
+
+export interface Login {
+  state: 'wait' | 'scanned' | 'verify' | 'done' | 'expired' | 'failed';
+  content?: string; // what the QR code says
+  qr?: { size: number; rows: string[] }; // '1' is dark
+  expiresAt?: string;
+  detail?: string;
 }
 
 export interface Session {

@@ -36,7 +36,7 @@ kill:
 	@scripts/setup
 	@scripts/build clang
 	@. scripts/env && FERMATA_KILLS=$(KILLS) node --test --test-reporter=spec tests/fault/kill.test.mjs \
-		tests/fault/approve.test.mjs
+		tests/fault/approve.test.mjs tests/fault/channel.test.mjs
 
 sim:
 	@scripts/setup

@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 
-#include "app/mcp_protocol.h"
-#include "app/mcp_tools.h"
+#include "app/mcp/protocol.h"
+#include "app/mcp/tools.h"
 #include "base/limits.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "app/resume.h"
-#include "app/run_input.h"
+#include "app/input/resume.h"
+#include "app/input/run_input.h"
 #include "base/limits.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "app/client_frame.h"
+#include "app/socket/client_frame.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/limits.h"

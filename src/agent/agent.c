@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lookups in an agent. Who makes one is app/agents.c.
+ * Lookups in an agent. Who makes one is app/agents/agents.c.
  */
 #include "agent/agent.h"
 

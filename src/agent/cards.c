@@ -30,6 +30,7 @@
 #include "base/limits.h"
 #include "tool/tools.h"
 #include "tool/value.h"
+#include "ui/text.h"
 #include "ui/visible.h"
 
 /* name, English, Chinese */
@@ -374,7 +375,8 @@ static const struct json *parsed(struct card *c, str list)
 /* What the model said beside the call, in a box of its own: why it wants it, as it claims. */
 static void put_words(struct card *c)
 {
-    str words = json_text(json_get(parsed(c, c->interaction->metadata), STR("model_text")));
+    const struct json *text = json_get(parsed(c, c->interaction->metadata), STR("model_text"));
+    str words = ui_trim(json_text(text));
     struct place at = here(c);
     if (!words.len || !open_section(c, SAY_WORDS)) return;
     put_text(c, shown(c, words, true), TEXT("body"));

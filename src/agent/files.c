@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Files of messages. The content of a row says which there are and in which order, its attachments
- * how large ours are (app/parts.c writes both). A row is parsed only if its content has a part that
+ * how large ours are (app/input/parts.c writes both). A row is parsed only if its content has a part that
  * is no words: our parts begin with their type, and inside a JSON string a quote never stands bare,
  * so a search finds them.
  *

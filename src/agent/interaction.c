@@ -238,6 +238,14 @@ static const char *const clarify_statuses[] = {
     [INTERACTION_SUPERSEDED] = "canceled",
 };
 
+/* Who settled it, where and when: what every surface shows beside the answer. */
+static void write_settled_by(struct json_writer *w, const struct interaction *interaction)
+{
+    member_text(w, STR("answered_by"), interaction->answered_by);
+    member_text(w, STR("via"), interaction->via);
+    if (interaction->settled) member_time(w, STR("answered_at"), interaction->settled);
+}
+
 static void write_clarify_row(struct json_writer *w, const struct interaction *interaction)
 {
     bool answered = interaction->status == INTERACTION_RESOLVED;
@@ -248,6 +256,7 @@ static void write_clarify_row(struct json_writer *w, const struct interaction *i
     member_bool(w, STR("allowFreeform"), interaction->allow_freeform);
     json_member(w, STR("status"), str_c(clarify_statuses[interaction->status]));
     if (answered) member_text(w, STR("answer"), interaction->text);
+    write_settled_by(w, interaction);
     member_text(w, STR("tool_call_id"), interaction->call_id);
     json_member(w, STR("run_id"), interaction->run_id);
     json_object_end(w);
@@ -272,6 +281,7 @@ static void write_row(struct json_writer *w, struct arena *arena,
     member_text(w, STR("tool_call_id"), interaction->call_id);
     member_text(w, STR("decision"), decision);
     if (decision.len) member_text(w, STR("answer"), interaction->text);
+    write_settled_by(w, interaction);
     json_member(w, STR("run_id"), interaction->run_id);
     json_object_end(w);
 }

@@ -11,6 +11,7 @@
  */
 #include "app/cli.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +21,14 @@
 
 #include "app/say.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 
-enum flag_kind { FLAG_SWITCH, FLAG_TEXT, FLAG_TEXTS }; /* bool, str, struct strs */
+enum flag_kind {
+    FLAG_SWITCH,
+    FLAG_TEXT,
+    FLAG_TEXTS,
+    FLAG_WORDS
+}; /* bool, str, struct strs, long str */
 
 struct flag {
     const char *name;
@@ -35,7 +42,7 @@ struct flag {
 
 struct command {
     const char *name;    /* one word or two */
-    const char *operand; /* "ID", in brackets if optional, or NULL */
+    const char *operand; /* "ID", in brackets if optional, "NAME ID" for two, or NULL */
     const struct flag *flags;
     size_t flag_count;
     command_fn *run;
@@ -68,15 +75,71 @@ static const struct flag check_flags[] = {
      .help = {"verify the audit trail instead, also while it is served", "改为核验审计记录，服务运行时也可以"}},
 };
 
-static const struct flag mcp_flags[] = {
-    {"url", FLAG_TEXT, "URL", ARG(url),
-     .help = {"the server to talk to, instead of the one in the data folder; also FERMATA_URL", "要连接的服务器，代替数据目录中运行的那个；也可用 FERMATA_URL"}},
+#define URL_FLAG                                                                                   \
+    {"url", FLAG_TEXT, "URL", ARG(url),                                                            \
+     .help = {"the server to talk to, instead of the one in the data folder; also FERMATA_URL", "要连接的服务器，代替数据目录中运行的那个；也可用 FERMATA_URL"}}
+
+static const struct flag mcp_flags[] = {URL_FLAG};
+
+static const struct flag channel_link_flags[] = {
+    {"user", FLAG_TEXT, "NAME", ARG(user), .required = true,
+     .help = {"who the person in the chat is here", "聊天中的人在这里对应的用户"}},
+    {"role", FLAG_TEXTS, "user|approver|operator", ARG(roles),
+     .help = {"what they may do; may be repeated", "该用户的权限；可以重复"}},
+};
+
+static const struct flag chat_flags[] = {
+    {"last", FLAG_SWITCH, NULL, ARG(last),
+     .help = {"go on with the newest conversation", "继续最近的对话"}},
+    {"once", FLAG_SWITCH, NULL, ARG(once),
+     .help = {"all of standard input is one message", "把标准输入的全部内容作为一条消息"}},
+    {"json", FLAG_SWITCH, NULL, ARG(json),
+     .help = {"print the events, one a line", "逐行输出事件 JSON"}},
+    URL_FLAG,
+};
+
+static const struct flag inbox_flags[] = {
+    {"json", FLAG_SWITCH, NULL, ARG(json),
+     .help = {"print them as JSON, one a line", "逐行输出 JSON"}},
+    URL_FLAG,
+};
+
+static const struct flag answer_flags[] = {
+    {"choice", FLAG_TEXTS, "CHOICE", ARG(choices),
+     .help = {"pick by number or id; may be repeated", "按编号或标识选择；可以重复"}},
+    {"text", FLAG_WORDS, "TEXT", ARG(text),
+     .help = {"answer in words, or a note beside --choice", "用文字回答，或作为 --choice 的补充"}},
+    {"field", FLAG_TEXTS, "NAME=VALUE", ARG(fields),
+     .help = {"fill in a form; may be repeated", "填写表单；可以重复"}},
+    {"skip", FLAG_SWITCH, NULL, ARG(skip),
+     .help = {"leave the question unanswered and let the agent go on", "跳过问题，让智能体继续"}},
+    {"approve", FLAG_SWITCH, NULL, ARG(approve),
+     .help = {"let the call run", "批准执行"}},
+    {"reject", FLAG_SWITCH, NULL, ARG(reject),
+     .help = {"do not let it run", "拒绝执行"}},
+    {"reason", FLAG_WORDS, "TEXT", ARG(reason),
+     .help = {"why, beside --reject", "拒绝的原因，配合 --reject"}},
+    {"edit", FLAG_WORDS, "JSON", ARG(edit),
+     .help = {"let it run with these arguments", "改用这些参数执行"}},
+    {"continue", FLAG_SWITCH, NULL, ARG(go_on),
+     .help = {"a lost connection: go on", "连接中断后继续"}},
+    {"give-up", FLAG_SWITCH, NULL, ARG(give_up),
+     .help = {"a lost connection or an unknown outcome: give up", "连接中断或结果未知时放弃"}},
+    {"retry", FLAG_SWITCH, NULL, ARG(retry),
+     .help = {"an unknown outcome: do it again", "结果未知时重试"}},
+    {"happened", FLAG_SWITCH, NULL, ARG(happened),
+     .help = {"an unknown outcome: it was done", "结果未知时确认已执行"}},
+    {"json", FLAG_SWITCH, NULL, ARG(json),
+     .help = {"print what became of it as JSON", "以 JSON 输出结果"}},
+    URL_FLAG,
 };
 
 static const struct flag help_flags[] = {
     {"markdown", FLAG_SWITCH, NULL, ARG(markdown), .hidden = true,
      .help = {"print docs/CONFIGURATION.md", "输出 docs/CONFIGURATION.md"}},
 };
+
+#define NEXT "\n                                     " /* another line of help, under the first */
 
 static const struct command commands[] = {
     {"serve", NULL, NULL, 0, serve_main, true,
@@ -95,8 +158,24 @@ static const struct command commands[] = {
      {"print the effective configuration and test what it names", "显示生效的配置，并检查其中的各项"}},
     {"compile-ui", "[FILE]", NULL, 0, compile_ui_main, false,
      {"print the card that UiHints become; FILE or standard input", "显示 UiHints 编译成的卡片；读取文件或标准输入"}},
+    {"chat", "[THREAD]", FLAGS(chat_flags), chat_main, true,
+     {"talk to an agent in the terminal, or through a pipe" NEXT "exit code 3: in a pipe, somebody has to decide something first",
+      "在终端或管道中与智能体对话" NEXT "退出码 3：管道模式下，需要有人先作决定"}},
+    {"inbox", NULL, FLAGS(inbox_flags), inbox_main, true,
+     {"list what waits for you", "列出等待你处理的事项"}},
+    {"answer", "ID", FLAGS(answer_flags), answer_main, true,
+     {"answer, approve or reject something that waits" NEXT "exit code 4: it is settled already",
+      "回答、批准或拒绝等待处理的事项" NEXT "退出码 4：此事项已处理"}},
     {"mcp", NULL, FLAGS(mcp_flags), mcp_main, true,
      {"let an agent ask people through the running server: MCP over standard input and output", "让其他智能体通过运行中的服务器向人提问：标准输入输出上的 MCP"}},
+    {"channel list", NULL, NULL, 0, channel_list_main, true,
+     {"list the chat channels of the running server, and how they are", "列出运行中服务器的聊天渠道及其状态"}},
+    {"channel login", "NAME", NULL, 0, channel_login_main, true,
+     {"sign in to a WeChat channel by a QR code", "扫码登录微信渠道"}},
+    {"channel link", "NAME", FLAGS(channel_link_flags), channel_link_main, true,
+     {"print a code that makes whoever sends it in the chat a user here", "输出绑定码；在聊天中发送它的人将对应到这里的用户"}},
+    {"channel unlink", "NAME SENDER", NULL, 0, channel_unlink_main, true,
+     {"undo a link", "解除绑定"}},
     {"version", NULL, NULL, 0, version_main, false,
      {"print the version", "显示版本"}},
     {"help", "[COMMAND]", FLAGS(help_flags), help_main, false,
@@ -203,6 +282,17 @@ static enum err text_check(const struct parse *p, const char *what, str text)
     return OK;
 }
 
+/* What a person says to an agent: any text. */
+static enum err words_check(const struct parse *p, const char *what, str text)
+{
+    if (text.len == 0) return fault(p->reterr, ERR_BAD_REQUEST, "%s is empty", what);
+    if (text.len > ANSWER_BYTES_MAX)
+        return fault(p->reterr, ERR_BAD_REQUEST, "%s is longer than %d bytes", what,
+                     ANSWER_BYTES_MAX);
+    if (!utf8_valid(text)) return fault(p->reterr, ERR_BAD_REQUEST, "%s is not UTF-8", what);
+    return OK;
+}
+
 static enum err choice_check(const struct parse *p, const struct flag *flag, str text)
 {
     str rest = str_c(flag->value);
@@ -247,8 +337,9 @@ static enum err take_own(struct parse *p, const struct flag *flag, str text)
     }
     char what[32];
     snprintf(what, sizeof what, "--%s", flag->name);
-    enum err e = text_check(p, what, text);
-    if (!e) e = choice_check(p, flag, text);
+    bool any = flag->kind == FLAG_WORDS;
+    enum err e = any ? words_check(p, what, text) : text_check(p, what, text);
+    if (!e && !any) e = choice_check(p, flag, text);
     if (e) return e;
     if (flag->kind == FLAG_TEXTS) return append(p, flag, field, text);
     if (((str *)field)->len) return given_twice(p, flag->name);
@@ -319,10 +410,13 @@ static enum err take_flag(struct parse *p, str word)
 static enum err take_operand(struct parse *p, str word)
 {
     const struct command *c = p->call.command;
-    if (!c->operand || p->call.args.operand.len)
+    struct args *args = &p->call.args;
+    bool second = c->operand && strchr(c->operand, ' ') && args->operand.len;
+    str *place = second ? &args->second : &args->operand;
+    if (!c->operand || place->len)
         return fault(p->reterr, ERR_BAD_REQUEST, "`fermata %s` does not take \"%s\"", c->name,
                      say(word).text);
-    p->call.args.operand = word;
+    *place = word;
     return text_check(p, c->operand, word);
 }
 
@@ -351,7 +445,9 @@ static enum err take_words(struct parse *p)
 static enum err check_complete(const struct parse *p)
 {
     const struct command *c = p->call.command;
-    if (c->operand && c->operand[0] != '[' && p->call.args.operand.len == 0)
+    const struct args *args = &p->call.args;
+    bool two = c->operand && strchr(c->operand, ' ');
+    if (c->operand && c->operand[0] != '[' && (!args->operand.len || (two && !args->second.len)))
         return fault(p->reterr, ERR_BAD_REQUEST, "`fermata %s` needs %s behind it", c->name,
                      c->operand);
     for (size_t i = 0; i < c->flag_count; i++) {
@@ -478,13 +574,13 @@ static int version_main(const struct config *config, struct arena *arena, const 
     return put(stdout, &out);
 }
 
-/* Help that nobody asked for goes to standard error, so that a script does not take it for output.
- */
-static int overview(FILE *file)
+/* Of a command, if the topic is one. Help that nobody asked for goes to standard error, so that a script
+ * does not take it for output. */
+static int overview(FILE *file, str topic)
 {
     AUTO(buf_done) struct buf out;
     buf_init(&out, HELP_BYTES_MAX);
-    cli_help(&out, cli_lang(environ), STR_EMPTY);
+    if (!cli_help(&out, cli_lang(environ), topic)) cli_help(&out, cli_lang(environ), STR_EMPTY);
     return put(file, &out);
 }
 
@@ -506,9 +602,12 @@ static int run(struct arena *arena, const struct call *call)
 }
 
 /* Keys are in our memory: no core, no other process of this user reading it, and no death by a
- * closed pipe. */
+ * closed pipe. In the place of a standard descriptor that is closed stands one that refuses its use:
+ * the next file we open would get what is meant to be printed. */
 static void protect(void)
 {
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
     signal(SIGPIPE, SIG_IGN);
     struct rlimit no_core = {0};
     setrlimit(RLIMIT_CORE, &no_core);
@@ -520,9 +619,9 @@ static void protect(void)
 int cli_main(int argc, char **argv)
 {
     protect();
-    if (cli_wants_help(argc, argv)) return overview(stdout);
+    if (cli_wants_help(argc, argv)) return overview(stdout, str_c(argv[1]));
     if (argc < 2) {
-        overview(stderr);
+        overview(stderr, STR_EMPTY);
         return EXIT_USAGE;
     }
     if (str_eq(str_c(argv[1]), STR("--version"))) return version_main(NULL, NULL, NULL);

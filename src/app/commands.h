@@ -6,23 +6,37 @@
 #ifndef APP_COMMANDS_H
 #define APP_COMMANDS_H
 
-#include "app/config.h"
+#include "app/config/config.h"
 
 /* Exit codes of every command. */
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_WAITS = 3,  /* `chat` in a pipe: a person has to decide something */
+    EXIT_SETTLED = 4 /* `answer`: somebody was faster */
+};
 
 /* The arguments of all commands. A command finds its own filled in, checked against its row, and
  * the others empty. Text is valid UTF-8 without control characters, NUL-terminated, and at most
  * COMMAND_TEXT_BYTES_MAX bytes. */
 struct args {
-    str operand;       /* the one word behind the command: an id, a file, a topic */
-    str user;          /* key add --user */
-    struct strs roles; /* key add --role, of user, approver, operator; may be empty */
-    str name;          /* key add --name */
-    str url;           /* mcp --url */
-    bool partial;      /* backup --partial */
-    bool audit;        /* check --audit */
-    bool markdown;     /* help --markdown */
+    str operand;                 /* the word behind the command: an id, a file, a topic */
+    str second;                  /* the word behind that, of a command that takes two */
+    str user;                    /* key add --user, channel link --user */
+    struct strs roles;           /* --role of both, of user, approver, operator; may be empty */
+    str name;                    /* key add --name */
+    str url;                     /* mcp, chat, inbox, answer --url */
+    bool json;                   /* chat, inbox, answer --json */
+    bool last;                   /* chat --last */
+    bool once;                   /* chat --once */
+    struct strs choices, fields; /* answer --choice, --field */
+    str text, edit, reason;      /* answer --text, --edit, --reason; up to ANSWER_BYTES_MAX */
+    bool approve, reject, skip;  /* answer, and those that follow */
+    bool go_on, give_up, retry, happened;
+    bool partial;                     /* backup --partial */
+    bool audit;                       /* check --audit */
+    bool markdown;                    /* help --markdown */
     const struct config_arg *options; /* what the configuration was made from, to read it again */
     size_t option_count;
 };
@@ -40,5 +54,12 @@ command_fn restore_main;
 command_fn check_main;
 command_fn compile_ui_main;
 command_fn mcp_main;
+command_fn chat_main;
+command_fn inbox_main;
+command_fn answer_main;
+command_fn channel_list_main;
+command_fn channel_login_main;
+command_fn channel_link_main;
+command_fn channel_unlink_main;
 
 #endif

@@ -5,33 +5,38 @@
  * Life of a chat turn, with the functions that carry it; L on the loop thread, S on a store thread.
  *
  *   L  http_server_accept, http1_feed    bytes become head and body     net/http_server.c, http1.c
- *   L  gate_public                       Host, route, Origin, who       app/gate.c
- *   L  handle_run_post, run_input_parse  what is asked for              app/post_run.c
+ *   L  gate_public                       Host, route, Origin, who       app/http/gate.c
+ *   L  handle_run_post, run_input_parse  what is asked for              app/input/post_run.c
  *   S  take_input, start_run, run_begin  one commit: thread, run, message, snapshot, and the facts
  *                                        message.added, run.started, step.start    agent/begin.c
- *   L  thread_change_tell, 202           facts to the bus, run woken    app/post_run.c
- *   S  load_run, view_load               run, snapshot, rows, context   agent/run.c, save.c
- *   L  go_on, graph_effect, call_model   what the rows ask for          agent/run.c, graph.c
+ *   L  thread_change_tell, 202           facts to the bus, run woken    app/input/post_run.c
+ *   S  load_run, view_load               run, snapshot, rows, context   agent/run_load.c, save.c
+ *   L  active_go_on, graph_effect        what the rows ask for          agent/run_go.c, graph.c
  *   L  on_text, bus_preview              previews, not stored           agent/speech.c
- *   L  on_preview, sse_log_append        encoded once for all readers   app/feed.c, wire/native.c
- *   L  on_whole, step, graph_step        the pure step: outcome         agent/run.c, node_turn.c
+ *   L  on_preview, sse_log_append        encoded once for all readers   app/feed/feed.c, wire/native.c
+ *   L  active_whole, graph_step          the pure step: outcome         agent/run_go.c, node_turn.c
  *   S  commit_run, outcome_save          one commit: facts, messages, calls, interactions, snapshot
+ *                                                                       agent/run_commit.c, save.c
  *   L  committed, bus_facts              facts to the bus and its readers; calls take off
  *
  * A call that needs nobody: flights_start, on_end, INPUT_RESULT, INPUT_SHOW, and the model again. One
  * that needs a person ends the leg: the run is rows, nothing of it is in memory.
  *
- *   L  handle_interaction_answer         the answer                     app/handle_interactions.c
+ *   L  handle_interaction_answer         the answer                     app/api/interactions.c
  *   S  settle_answer, run_resolve        one commit: settled, resumed, its result    agent/save.c
  *   L  thread_change_tell, runs_wake     and on from load_run
  *
- * A frame of a WebSocket (on_frame in app/ws_session.c) becomes an exchange in inside_new, and goes
+ * A frame of a WebSocket (on_frame in app/socket/session.c) becomes an exchange in inside_new, and goes
  * on with the handler; its events are told by the same feeds.
+ *
+ * A message of a chat comes in through receive_start (app/channel/channels.c), and channel/desk.c makes it a
+ * run or an answer by the same handlers; what the agent says leaves by channel/mirror.c and
+ * channel/sender.c.
  *
  * A crash anywhere leaves what was committed; runs_recover takes the same path from load_run on.
  *
  * Start: lock, secret, store, keys, lease, agents with their models and tools, listeners, then the
- * line that says so. SIGHUP: agents, models and tools again (app/reload.c). Stop (SIGTERM, SIGINT):
+ * line that says so. SIGHUP: agents, models and tools again (app/agents/reload.c). Stop (SIGTERM, SIGINT):
  * listeners, connections, MCP servers, store, lock. A second signal ends at once, which is as safe as
  * a crash.
  */
@@ -44,21 +49,24 @@
 #include <unistd.h>
 
 #include "agent/keeper.h"
-#include "app/agents.h"
+#include "app/agents/agents.h"
+#include "app/agents/reload.h"
+#include "app/agents/toolbox.h"
+#include "app/api/assets.h"
+#include "app/attachment/file_look.h"
+#include "app/channel/channels.h"
+#include "app/channel/login.h"
 #include "app/clockwork.h"
+#include "app/command/key_job.h"
 #include "app/commands.h"
-#include "app/feed.h"
-#include "app/file_look.h"
-#include "app/gate.h"
-#include "app/guard.h"
-#include "app/inbox.h"
-#include "app/key_job.h"
-#include "app/reload.h"
+#include "app/feed/feed.h"
+#include "app/feed/inbox.h"
+#include "app/http/gate.h"
+#include "app/http/guard.h"
 #include "app/server.h"
+#include "app/socket/session.h"
 #include "app/sweeper.h"
-#include "app/toolbox.h"
 #include "app/webhooks.h"
-#include "app/ws_session.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "net/http_client.h"
@@ -353,12 +361,15 @@ static enum err start_runs(struct server *server, const struct args *args, struc
                                                 .hooks = server->saver.hooks,
                                                 .hook_count = server->saver.hook_count});
     server->clockwork = clockwork_new(server);
+    server->channels = channels_new(server);
+    server->logins = channel_logins_new(server);
     return OK;
 }
 
 static enum err listen_all(struct server *server, struct fault *reterr)
 {
     const struct config *config = server->config;
+    server->page_policy = page_policy(&server->arena, config->web_frame_ancestors);
     server->http =
         http_server_new(server->loop,
                         &(struct http_server_options){.handler = &gate_public,
@@ -382,7 +393,7 @@ static enum err listen_all(struct server *server, struct fault *reterr)
                         server->http, &server->listener, reterr);
 }
 
-/* ---- upkeep: rows of sessions and answers that nobody needs any more ---- */
+/* ---- upkeep: rows of sessions, answers and chats that nobody needs any more ---- */
 
 struct upkeep {
     struct job job;
@@ -395,10 +406,12 @@ struct upkeep {
 static enum err upkeep_run(struct job *job, struct db *db)
 {
     struct upkeep *upkeep = (struct upkeep *)(void *)job;
-    int64_t sessions, answers;
+    int64_t sessions, answers, chats;
     enum err e = sessions_expire(db, upkeep->now, &sessions);
     if (!e) e = idempotency_expire(db, upkeep->now - IDEMPOTENCY_MS_MIN, &answers);
-    upkeep->more = !e && (sessions == SESSIONS_EXPIRE_MAX || answers == IDEMPOTENCY_EXPIRE_MAX);
+    if (!e) e = channel_rows_expire(db, upkeep->now - CHANNEL_MEMORY_MS, &chats);
+    upkeep->more = !e && (sessions == SESSIONS_EXPIRE_MAX || answers == IDEMPOTENCY_EXPIRE_MAX ||
+                          chats >= CHANNEL_EXPIRE_MAX);
     return e;
 }
 
@@ -442,6 +455,8 @@ static void on_signal(void *arg, int signal)
     keeper_stop(server->keeper);
     sweeper_stop(server->sweeper);
     webhooks_stop(server->webhooks);
+    channel_logins_stop(server->logins);
+    channels_stop(server->channels);
     mcp_waits_stop(server);
     http_server_stop(server->admin, on_stopped, server);
     http_server_stop(server->http, on_stopped, server);
@@ -468,6 +483,8 @@ static void server_done(struct server *server)
     keeper_free(server->keeper);
     sweeper_free(server->sweeper);
     webhooks_free(server->webhooks);
+    channel_logins_free(server->logins);
+    channels_free(server->channels);
     http_server_free(server->http);
     http_server_free(server->admin);
     sockets_free(server->sockets);
@@ -487,6 +504,19 @@ static void server_done(struct server *server)
 
 /* ---- run ---- */
 
+/* The address for people: the public one, or that of this machine where we listen on all of its own. */
+static void invite(const struct server *server, const char *url)
+{
+    str host = server->config->listen.host, public_url = server->config->public_url.text;
+    if (public_url.len)
+        printf("fermata: open %.*s/ in a browser\n", STR_ARG(public_url));
+    else if (str_eq(host, STR("0.0.0.0")) || str_eq(host, STR("::")))
+        printf("fermata: open http://localhost:%u/ in a browser\n",
+               listener_port(server->listener));
+    else
+        printf("fermata: open %s/ in a browser\n", url);
+}
+
 static void announce(const struct server *server)
 {
     str host = server->config->listen.host;
@@ -495,6 +525,7 @@ static void announce(const struct server *server)
     snprintf(url, sizeof url, "http://%s%.*s%s:%u", v6 ? "[" : "", STR_ARG(host), v6 ? "]" : "",
              listener_port(server->listener));
     printf("fermata: listening on %s\n", url);
+    invite(server, url);
     fflush(stdout);
     log_info("server.listening", LOG_CSTR("url", url), LOG_STR("data", server->config->data),
              LOG_CSTR("version", FERMATA_VERSION),
@@ -525,6 +556,7 @@ static enum err serve(struct server *server, const struct args *args, struct fau
     announce(server);
     runs_recover(server->runs);
     keeper_look(server->keeper);
+    channels_start(server->channels);
     loop_run(server->loop);
     store_close(server->store); /* what its last results submit is refused, not lost */
     server->store = NULL;

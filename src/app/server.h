@@ -7,14 +7,16 @@
 #define APP_SERVER_H
 
 #include "agent/run.h"
-#include "app/auth.h"
-#include "app/config.h"
-#include "app/mcp_server.h"
-#include "app/metrics.h"
-#include "app/transfer.h"
+#include "app/config/config.h"
+#include "app/http/auth.h"
+#include "app/http/metrics.h"
+#include "app/http/transfer.h"
+#include "app/mcp/server.h"
 
 struct agents;
 struct blobs;
+struct channel_logins;
+struct channels;
 struct client;
 struct clockwork;
 struct feeds;
@@ -52,12 +54,15 @@ struct server {
     struct clockwork *clockwork;
     struct sweeper *sweeper;
     struct webhooks *webhooks;
+    struct channels *channels;     /* chats */
+    struct channel_logins *logins; /* to those that ask for one */
     struct feeds *feeds;
     struct inbox *inbox;        /* who is told of what waits for people */
     struct sockets *sockets;    /* WebSockets */
     struct mcp_waits mcp_waits; /* calls of other agents that wait for people */
     struct metrics metrics;
     struct transfers transfers;       /* files on their way in and out */
+    str page_policy;                  /* Content-Security-Policy of the page */
     struct http_server *http, *admin; /* the public one, and the one on fermata.sock */
     struct listener *listener, *admin_listener;
     bool terminal; /* it was started from one */

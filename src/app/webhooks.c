@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "net/http_client.h"
 #include "net/loop.h"
+#include "net/webhook_sign.h"
 #include "store/outbox.h"
 #include "store/store.h"
 
@@ -62,19 +63,6 @@ struct webhooks {
     msec now;
     struct outgoing_list rows;
 };
-
-void webhook_sign(str secret, int64_t seconds, str body, char out[static WEBHOOK_SIGNATURE_BYTES])
-{
-    unsigned char mac[HASH_BYTES];
-    struct buf text;
-    buf_init(&text, body.len + 32);
-    buf_printf(&text, "%" PRId64 ".", seconds);
-    buf_append(&text, body);
-    crypto_hmac(secret, buf_str(&text), mac);
-    buf_done(&text);
-    memcpy(out, "v1=", 3);
-    crypto_hex((str){(const char *)mac, HASH_BYTES}, out + 3);
-}
 
 msec webhook_wait(uint32_t attempts)
 {

@@ -9,7 +9,7 @@
 #define APP_WEBHOOKS_H
 
 #include "base/clock.h"
-#include "base/crypto.h"
+#include "base/str.h"
 
 struct client;
 struct hook;
@@ -34,10 +34,6 @@ void webhooks_free(struct webhooks *webhooks); /* after the store was closed; NU
 
 /* A commit has put something into the outbox. Cheap: many calls are one look. NULL is fine. */
 void webhooks_look(struct webhooks *webhooks);
-
-/* "v1=" and the HMAC-SHA-256, in hex, of "<seconds>.<body>". */
-enum { WEBHOOK_SIGNATURE_BYTES = 3 + HASH_HEX_BYTES };
-void webhook_sign(str secret, int64_t seconds, str body, char out[static WEBHOOK_SIGNATURE_BYTES]);
 
 /* How long to wait after so many failed attempts (from 1 on). */
 msec webhook_wait(uint32_t attempts);

@@ -4,7 +4,9 @@
  */
 #include "base/crypto.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -36,6 +38,56 @@ void crypto_sha256(str data, unsigned char out[static HASH_BYTES])
 void crypto_sha1(str data, unsigned char out[static SHA1_BYTES])
 {
     if (!EVP_Digest(data.p, data.len, out, NULL, EVP_sha1(), NULL)) abort();
+}
+
+void crypto_md5(str data, unsigned char out[static MD5_BYTES])
+{
+    if (!EVP_Digest(data.p, data.len, out, NULL, EVP_md5(), NULL)) abort();
+}
+
+/* Whole blocks, none of them padded. In place is fine. */
+static void aes(const EVP_CIPHER *cipher, bool encrypt, const unsigned char *key,
+                const unsigned char *iv, const unsigned char *in, size_t len, unsigned char *out)
+{
+    EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+    int done = 0;
+    assert(len <= INT_MAX && len % AES_BLOCK_BYTES == 0);
+    if (!ctx || !EVP_CipherInit_ex(ctx, cipher, NULL, key, iv, encrypt) ||
+        !EVP_CIPHER_CTX_set_padding(ctx, 0) ||
+        (len && !EVP_CipherUpdate(ctx, out, &done, in, (int)len)))
+        abort();
+    EVP_CIPHER_CTX_free(ctx);
+}
+
+void crypto_aes_ecb_encrypt(const unsigned char key[static AES128_KEY_BYTES], str data,
+                            unsigned char *out)
+{
+    size_t len = AES_ECB_BYTES(data.len);
+    if (data.len) memmove(out, data.p, data.len);
+    memset(out + data.len, (int)(len - data.len), len - data.len);
+    aes(EVP_aes_128_ecb(), true, key, NULL, out, len, out);
+}
+
+enum err crypto_aes_ecb_decrypt(const unsigned char key[static AES128_KEY_BYTES], str data,
+                                unsigned char *out, size_t *ret_len)
+{
+    if (!data.len || data.len % AES_BLOCK_BYTES || data.len > INT_MAX) return ERR_DAMAGED;
+    aes(EVP_aes_128_ecb(), false, key, NULL, (const unsigned char *)data.p, data.len, out);
+    unsigned char pad = out[data.len - 1];
+    if (!pad || pad > AES_BLOCK_BYTES) return ERR_DAMAGED;
+    for (size_t i = data.len - pad; i < data.len; i++)
+        if (out[i] != pad) return ERR_DAMAGED;
+    *ret_len = data.len - pad;
+    return OK;
+}
+
+enum err crypto_aes_cbc(bool encrypt, const unsigned char key[static AES256_KEY_BYTES],
+                        const unsigned char iv[static AES_BLOCK_BYTES], str data,
+                        unsigned char *out)
+{
+    if (data.len % AES_BLOCK_BYTES || data.len > INT_MAX) return ERR_DAMAGED;
+    aes(EVP_aes_256_cbc(), encrypt, key, iv, (const unsigned char *)data.p, data.len, out);
+    return OK;
 }
 
 /* OpenSSL's own context, under our name. */
@@ -158,23 +210,42 @@ void crypto_base64url(str data, char *out)
     *digits64(data, alphabet, out) = '\0';
 }
 
-enum err crypto_base64url_parse(str text, unsigned char *out, size_t *ret_len)
+/* Digits to bytes; *ret_spare: the bits of the last digit that make no byte. */
+static enum err parse64(str text, const char *digits, unsigned char *out, size_t *ret_len,
+                        uint32_t *ret_spare)
 {
     if (text.len % 4 == 1) return ERR_INVALID_FIELD;
     uint32_t bits = 0;
     unsigned held = 0;
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
-        const char *at = text.p[i] ? strchr(alphabet, text.p[i]) : NULL;
+        const char *at = text.p[i] ? strchr(digits, text.p[i]) : NULL;
         if (!at) return ERR_INVALID_FIELD;
-        bits = bits << 6 | (uint32_t)(at - alphabet);
+        bits = bits << 6 | (uint32_t)(at - digits);
         held += 6;
         if (held >= 8) {
             held -= 8;
             out[len++] = (unsigned char)(bits >> held);
         }
     }
-    if (bits & ((1U << held) - 1)) return ERR_INVALID_FIELD;
+    *ret_spare = bits & ((1U << held) - 1);
     *ret_len = len;
     return OK;
+}
+
+enum err crypto_base64url_parse(str text, unsigned char *out, size_t *ret_len)
+{
+    uint32_t spare;
+    size_t len;
+    enum err e = parse64(text, alphabet, out, &len, &spare);
+    if (e || spare) return ERR_INVALID_FIELD;
+    *ret_len = len;
+    return OK;
+}
+
+enum err crypto_base64_parse(str text, unsigned char *out, size_t *ret_len)
+{
+    uint32_t spare;
+    for (int i = 0; i < 2 && text.len && text.p[text.len - 1] == '='; i++) text.len--;
+    return parse64(text, DIGITS_62 "+/", out, ret_len, &spare);
 }

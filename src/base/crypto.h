@@ -14,8 +14,8 @@ enum { HASH_BYTES = 32, HASH_HEX_BYTES = 65 };
 void crypto_random(void *out, size_t size);
 void crypto_sha256(str data, unsigned char out[static HASH_BYTES]);
 
-/* SHA-1, broken as a hash: only for the handshake of RFC 6455, where it protects nothing and shows
- * that the server knows WebSocket. */
+/* SHA-1, broken as a hash: only where a protocol asks for it: the handshake of RFC 6455, where it
+ * protects nothing, and the signatures of WeChat's calls. */
 enum { SHA1_BYTES = 20 };
 void crypto_sha1(str data, unsigned char out[static SHA1_BYTES]);
 
@@ -32,6 +32,29 @@ void crypto_hmac(str key, str data, unsigned char out[static HASH_BYTES]);
 void crypto_subkey(str secret, str label, unsigned char out[static HASH_BYTES]);
 
 void crypto_wipe(void *p, size_t size);
+
+/* MD5, broken as a hash: only where a platform asks for it. */
+enum { MD5_BYTES = 16 };
+void crypto_md5(str data, unsigned char out[static MD5_BYTES]);
+
+/* AES-128-ECB with PKCS#7, as WeChat keeps files: it hides nothing from who knows the pattern. out
+ * has AES_ECB_BYTES(data.len) bytes when encrypting, data.len when decrypting. ERR_DAMAGED: not a
+ * whole number of blocks, or the padding is none. */
+enum { AES128_KEY_BYTES = 16, AES256_KEY_BYTES = 32, AES_BLOCK_BYTES = 16 };
+#define AES_ECB_BYTES(len) (((len) / AES_BLOCK_BYTES + 1) * AES_BLOCK_BYTES)
+void crypto_aes_ecb_encrypt(const unsigned char key[static AES128_KEY_BYTES], str data,
+                            unsigned char *out);
+enum err crypto_aes_ecb_decrypt(const unsigned char key[static AES128_KEY_BYTES], str data,
+                                unsigned char *out, size_t *ret_len) MUST_USE;
+
+/* AES-256-CBC over whole blocks, without any padding: the caller's own. ERR_DAMAGED: not whole. */
+enum err crypto_aes_cbc(bool encrypt, const unsigned char key[static AES256_KEY_BYTES],
+                        const unsigned char iv[static AES_BLOCK_BYTES], str data,
+                        unsigned char *out) MUST_USE;
+
+/* base64 as others write it: with or without padding, unused bits of any value; no spaces. out has at
+ * least text.len * 3 / 4 bytes. */
+enum err crypto_base64_parse(str text, unsigned char *out, size_t *ret_len) MUST_USE;
 
 /* Lower-case hex and a NUL: out has 2 * data.len + 1 bytes. */
 void crypto_hex(str data, char *out);

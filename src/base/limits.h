@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Every fixed bound, with its reason. Bounds that an operator may move are rows of the option table
- * (app/option.c); these are their defaults or have no reason to move.
+ * (app/config/option.c); these are their defaults or have no reason to move.
  */
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
@@ -492,6 +492,98 @@ enum {
     UPKEEP_MS = 60 * 60 * 1000, /* expired rows may wait an hour for their removal */
     SWEEP_PAGE = 200, /* objects, or attachments, of one job: some milliseconds of the store */
     SWEEP_UNUSED_MS = 7 * 24 * 60 * 60 * 1000, /* a file sent, and never a message with it */
+
+    /* Chat channels. */
+    CHANNELS_MAX = 32,                    /* in the configuration */
+    CHANNEL_NAME_BYTES_MAX = 32,          /* part of ids of threads and runs */
+    CHANNEL_ID_BYTES_MAX = 256,           /* of a message, a sender, a button: WeChat's have 40 */
+    CHANNEL_TOKEN_BYTES_MAX = 4 * 1024,   /* a reply token, a cursor's part */
+    CHANNEL_CURSOR_BYTES_MAX = 64 * 1024, /* opaque; WeChat's has some hundred bytes */
+    CHANNEL_TEXT_BYTES_MAX = 64 * 1024,   /* that came in: WeChat takes 16 KiB */
+    CHANNEL_INBOUNDS_MAX = 200,           /* of one poll or call: Telegram gives 100 */
+    CHANNEL_INBOUND_FILES_MAX = 10,       /* of one message */
+    CHANNEL_REFS_BYTES_MAX =
+        1024 * 1024, /* of its files together: where they are, or they themselves
+                                             as a call brought them */
+    CHANNEL_INBOUND_JSON_BYTES_MAX = 2 * 1024 * 1024, /* a message in the inbox */
+    CHANNEL_HOOK_BYTES_MAX = 1024 * 1024,             /* a call of a platform */
+    CHANNEL_REPLY_BYTES_MAX = 8 * 1024 * 1024,        /* the answer to a poll: 200 long messages */
+    CHANNEL_FILE_BYTES_MAX = 10 * 1024 * 1024, /* in or out: goes through memory as one piece, and
+                                                     as base64 into a run */
+    CHANNEL_JSON_BYTES_MAX = 64 * 1024,        /* an account, a decision */
+    CHANNEL_MEMORY_MS =
+        7 * 24 * 60 * 60 * 1000,             /* a message is known for a week: repeats come within
+                                                     a day */
+    CHANNEL_EXPIRE_MAX = 1000,               /* rows removed by one job */
+    CHANNEL_INBOX_MAX = 50,                  /* messages of one person that wait to be looked at;
+                                                the platform keeps the rest */
+    OUTBOX_WAITING_MAX = 50,                 /* messages to one person that wait */
+    CHANNEL_SENDS_MAX = 16,                  /* under way at a time, of one channel */
+    CHANNEL_HANDLES_MAX = 16,                /* messages being carried out, of one channel */
+    CHANNEL_FACTS_MAX = 2000,                /* of one leg, looked at for what goes out */
+    CHANNEL_TYPING_MS = 5 * 1000,            /* how often we say that we are at work */
+    CHANNEL_ATTEMPTS_MAX = 5,                /* to carry out a message, to fetch a file */
+    CHANNEL_LINK_MS = 15 * 60 * 1000,        /* a code of `fermata channel link` */
+    CHANNEL_LOGIN_MS_MAX = 8 * 60 * 1000,    /* scanning a QR code */
+    CHANNEL_LOGIN_CODES_MAX = 3,             /* shown in one login */
+    CHANNEL_LOGIN_POLL_MS = 1000,            /* between two looks how a login stands */
+    CHANNEL_LOGIN_TOLD_MS = 60 * 1000,       /* how a login ended is told for so long */
+    CHANNEL_LOGIN_BYTES_MAX = 128 * 1024,    /* what is told of one: a code of 177 rows is 32 KiB */
+    CHANNEL_VERIFY_BYTES_MAX = 16,           /* a number that a phone shows has six digits */
+    QR_TEXT_BYTES_MAX = 2048,                /* the largest code holds 2331 bytes */
+    QR_SIDE_MAX = 177,                       /* modules of the largest code */
+    XML_DEPTH_MAX = 8,                       /* of a call: WeChat's have 4 */
+    XML_ELEMENTS_MAX = 200,                  /* WeChat's have less than 40 */
+    WECHAT_CALL_AGE_S_MAX = 5 * 60,          /* WeChat calls again within a minute */
+    CHANNEL_CALLS_MAX = 4096,                /* of a platform that are remembered: 13 a second for
+                                                WECHAT_CALL_AGE_S_MAX; 8 bytes each */
+    WECHAT_CALL_AHEAD_S_MAX = 5 * 60,        /* its clock before ours */
+    WECHAT_EVENT_SENDS = 3,                  /* WeChat's own, after an event or a tap on a menu */
+    WECHAT_EVENT_MS = 60 * 1000,             /* likewise */
+    WECHAT_CALL_MS_MAX = 20 * 1000,          /* everything but files */
+    WECHAT_FILE_MS_MAX = 60 * 1000,          /* 10 MiB */
+    WECHAT_CALL_BYTES_MAX = 256 * 1024,      /* a body, or an address with its token */
+    WECHAT_TEXT_BYTES_MAX = 64 * 1024,       /* before it is escaped; WeChat takes 2 KiB */
+    WECHAT_REPLY_BYTES_MAX = 64 * 1024,      /* an answer that is no file */
+    WECHAT_TOKEN_SPARE_MS = 5 * 60 * 1000,   /* asked for anew so long before it ends */
+    WECHAT_TOKEN_S_MAX = 24 * 60 * 60,       /* of its life; WeChat's is two hours */
+    WECHAT_TOKEN_WAIT_MS = 60 * 1000,        /* after a token that was none */
+    WECHAT_OPERATOR_WAIT_MS = 5 * 60 * 1000, /* somebody has to change something over there */
+    HOOK_CLOCK_S_MAX = 5 * 60,               /* the sender's clock and ours, apart */
+    HOOK_SEND_MS_MAX = 30 * 1000,            /* one message to a program of the operator's */
+    TELEGRAM_POLL_S = 50,                    /* a poll without news; proxies cut after a minute */
+    TELEGRAM_UPDATES_MAX = 100,              /* of one poll; Telegram gives no more */
+    TELEGRAM_CALL_MS_MAX = 15 * 1000,        /* everything but polls and files */
+    TELEGRAM_FILE_MS_MAX = 120 * 1000,       /* 10 MiB over a slow line */
+    TELEGRAM_CALL_BYTES_MAX = 256 * 1024,    /* a body: a text with all of it escaped */
+    TELEGRAM_TEXT_UNITS_MAX = 4096,          /* Telegram's own, in UTF-16 */
+    TELEGRAM_TOAST_CHARS_MAX = 190,          /* what a press is answered with; Telegram takes 200 */
+    TELEGRAM_BUTTONS_MAX = 50,               /* under one message; Telegram takes 100 */
+    TELEGRAM_BUTTON_BYTES_MAX = 64,          /* Telegram's own */
+    TELEGRAM_PATH_BYTES_MAX = 512,           /* of a file there: "photos/file_7.jpg" */
+    TELEGRAM_CONFLICT_MS = 10 * 1000,        /* before the next poll while another one is there */
+    TELEGRAM_WAIT_S_MAX = 60 * 60,           /* that Telegram may tell us to wait */
+
+    /* The terminal: `fermata chat`, `inbox`, `answer`. */
+    TERM_LINE_BYTES_MAX = 256 * 1024,       /* an input line, pasted text and all */
+    TERM_AREA_BYTES_MAX = 256 * 1024,       /* what is drawn again; a screen has some KiB */
+    TERM_WRITE_BYTES_MAX = 1024 * 1024,     /* one write to the terminal */
+    TERM_HEAD_BYTES_MAX = 64 * 1024 * 1024, /* a card's words: arguments written out take 12 bytes
+                                                  for one */
+    TERM_PREVIEW_BYTES_MAX = 16 * 1024 * 1024, /* the model's words as they grow */
+    TERM_EVENT_BYTES_MAX = 64 * 1024 * 1024,   /* one event, as HTTP_ANSWER_BYTES_MAX */
+    TERM_PRINT_BYTES_MAX = 256 * 1024 * 1024, /* lines that wait to be printed, a page of history */
+    TERM_CARD_CHARS_MAX = 4000,               /* of a card; the page shows the rest */
+    TERM_SUMMARY_CHARS_MAX = 300,             /* of a result, an answer, a step on one line */
+    TERM_NAME_CHARS_MAX = 80,                 /* of a tool, a file, a person */
+    TERM_TITLE_CHARS_MAX = 60,                /* of a conversation in a list */
+    TERM_TOOLS_MAX = 16,                      /* calls under way that are shown */
+    TERM_OPEN_MAX = 64,                       /* questions and approvals of one conversation */
+    TERM_ESC_MS = 50,       /* Esc alone, or the beginning of a key: ssh is faster */
+    TERM_HISTORY_ROWS = 30, /* of a conversation that is opened again */
+    TERM_THREADS = 20,      /* to pick from */
+    TERM_FILES_MAX = 32,    /* of one message: as the server takes them */
+    TERM_FILE_BYTES_MAX = 100 * 1024 * 1024, /* of one: the server's default */
 
     /* Shutdown: open answers get this long, then connections are cut. */
     SHUTDOWN_MS_MAX = 3 * 1000,

@@ -14,10 +14,11 @@
 
 enum { WORDS_MAX = 10 };
 
-#define SWITCH_LINES                    \
-    "```sh\n"                           \
-    "FERMATA_MODEL_PROVIDER=scripted\n" \
-    "FERMATA_SCRIPT=script.jsonl\n"     \
+#define SWITCH_LINES                                            \
+    "```sh\n"                                                   \
+    "export FERMATA_MODEL_PROVIDER=openai\n"                    \
+    "export FERMATA_MODEL_BASE_URL=http://127.0.0.1:11434/v1\n" \
+    "export FERMATA_MODEL_NAME=qwen3\n"                         \
     "```\n"
 
 struct rule {
@@ -74,11 +75,14 @@ static const struct rule rules[] = {
     {0,
      {{STR("help"), STR("how do i"), STR("real model")},
       {STR("帮助"), STR("帮我"), STR("怎么用"), STR("如何使用"), STR("真正的模型")}},
-     {STR("This is the demo model; real ones are not in this version yet. A script can speak in my "
-          "place: stop the server, set these two, and start it again.\n\n" SWITCH_LINES "\n"
-          "docs/SCRIPT.md has the format.\n"),
-      STR("这里是演示模型；这个版本还不能接入真正的模型。可以用脚本代替我：停止服务，设置下面两项，再重新启动。\n\n" SWITCH_LINES "\n"
-          "格式见 docs/SCRIPT.md。\n")}},
+     {STR("This is the demo model, which follows rules. A real one takes three lines: stop the "
+          "server, set these, with the address and the name of yours, and start it again.\n\n"
+          SWITCH_LINES "\n"
+          "A service that wants a key gets it from `FERMATA_MODEL_API_KEY_FILE`. docs/MODELS.md has "
+          "the rest; docs/SCRIPT.md, how a script speaks in my place.\n"),
+      STR("这里是照规则说话的演示模型。换成真正的模型只需三行：停止服务，按你的地址和名称设置下面三项，再重新启动。\n\n"
+          SWITCH_LINES "\n"
+          "需要密钥的服务从 `FERMATA_MODEL_API_KEY_FILE` 读取密钥。其余见 docs/MODELS.md；用脚本代替我见 docs/SCRIPT.md。\n")}},
     {40,
      {{STR("thanks"), STR("thank you"), STR("thx"), STR("cheers")},
       {STR("谢谢"), STR("多谢"), STR("感谢"), STR("谢了")}},

@@ -5,6 +5,8 @@
  * - Repetition. `x+` and `x{n,m}` are compiled by copying x, so ((((x+)+)+)+)+ doubles at each
  *   level and (x{99}){99} is x ten thousand times. x* and x? inside each other are not copied, but
  *   the ways to pass through them without a character double just so. The walk adds it all up.
+ * - Anchors inside of what is repeated: each way through them is compiled apart, so they double with
+ *   every level, too.
  * - Back-references, which are no part of extended expressions and make matching exponential.
  * - Characters of several bytes where one byte would be meant: the process runs in the locale "C",
  *   so [你您] would be any of six bytes, and 你+ would repeat the last third of the character.
@@ -26,9 +28,11 @@ struct pattern {
 struct walk {
     str rest;
     uint64_t nodes[SCRIPT_PATTERN_DEPTH_MAX + 1]; /* of each open group, the whole one first */
+    bool anchors[SCRIPT_PATTERN_DEPTH_MAX + 1];   /* has one of them an anchor in it? */
     unsigned depth;
-    uint64_t last; /* nodes of the thing that a repetition would repeat */
-    bool wide;     /* that thing is one byte of several */
+    bool last_anchors; /* has the thing that a repetition would repeat? */
+    uint64_t last;     /* nodes of the thing that a repetition would repeat */
+    bool wide;         /* that thing is one byte of several */
     const char *refused;
 };
 
@@ -40,7 +44,14 @@ static bool is_digit(char c)
 static void add(struct walk *w, uint64_t nodes)
 {
     w->last = nodes;
+    w->last_anchors = false;
     w->nodes[w->depth] += nodes;
+}
+
+static void add_anchor(struct walk *w)
+{
+    add(w, 1);
+    w->last_anchors = w->anchors[w->depth] = true;
 }
 
 static void group_open(struct walk *w)
@@ -50,6 +61,7 @@ static void group_open(struct walk *w)
         return;
     }
     w->nodes[++w->depth] = 1;
+    w->anchors[w->depth] = w->last_anchors = false;
     w->last = 1;
 }
 
@@ -60,13 +72,17 @@ static void group_close(struct walk *w)
         add(w, 1);
         return;
     }
+    bool anchors = w->anchors[w->depth];
     uint64_t inside = w->nodes[w->depth--];
     add(w, inside);
+    w->last_anchors = anchors;
+    w->anchors[w->depth] |= anchors;
 }
 
 static void repeat(struct walk *w, uint64_t copies)
 {
     if (w->wide) w->refused = "repeats a character beyond ASCII; put it in parentheses";
+    if (w->last_anchors) w->refused = "repeats a beginning or an end: ^, $, or \\b and the like";
     w->nodes[w->depth] += w->last * (copies - 1);
     w->last *= copies;
 }
@@ -113,7 +129,10 @@ static void escape(struct walk *w)
     w->rest = str_drop(w->rest, 1);
     if (w->rest.len && w->rest.p[0] != '0' && is_digit(w->rest.p[0]))
         w->refused = "refers back to a group";
-    add(w, 1);
+    if (w->rest.len && str_find_char(STR("bB<>`'"), w->rest.p[0]) >= 0)
+        add_anchor(w);
+    else
+        add(w, 1);
 }
 
 static void take(struct walk *w)
@@ -139,6 +158,10 @@ static void take(struct walk *w)
         break;
     case '\\':
         escape(w);
+        break;
+    case '^':
+    case '$':
+        add_anchor(w);
         break;
     default:
         add(w, 1);

@@ -54,6 +54,8 @@ bool bus_followed(const struct bus *bus, int64_t thread);
 
 /* A callback may unfollow itself, and nothing else. */
 void bus_facts(struct bus *bus, int64_t thread, const struct fact *facts, size_t count);
+/* From inside on_facts: the thread that they are of. */
+int64_t bus_telling(const struct bus *bus);
 void bus_preview(struct bus *bus, int64_t thread, const struct preview *preview);
 
 #endif

@@ -25,6 +25,7 @@ enum { EVERY = -1 };
 struct bus {
     struct map first;           /* thread, 8 bytes -> its first follower */
     struct bus_follower *every; /* the first follower of every thread */
+    int64_t telling;            /* of which facts are told */
 };
 
 struct bus *bus_local_new(void)
@@ -106,8 +107,14 @@ static void tell(struct bus_follower *first, const struct fact *facts, size_t co
 
 void bus_facts(struct bus *bus, int64_t thread, const struct fact *facts, size_t count)
 {
+    bus->telling = thread;
     tell(first_of(bus, thread), facts, count);
     tell(bus->every, facts, count);
+}
+
+int64_t bus_telling(const struct bus *bus)
+{
+    return bus->telling;
 }
 
 void bus_preview(struct bus *bus, int64_t thread, const struct preview *preview)

@@ -416,6 +416,100 @@ static const struct migration migrations[] = {
 
     MIGRATION(8, "files of results",
         "ALTER TABLE tool_calls ADD COLUMN attachments TEXT NOT NULL DEFAULT '';"), /* JSON list */
+
+    /* People outlive their conversations: when a thread is deleted, who wrote it is still known and
+     * begins the next one. What is not done yet has indexes of its own, so that looking for work
+     * never reads what is done; a row of the outbox has its person's channel for the same reason. */
+    MIGRATION(9, "chat channels",
+        "CREATE TABLE channels ("
+        "  name TEXT PRIMARY KEY,"
+        "  kind TEXT NOT NULL,"
+        "  state INTEGER NOT NULL,"            /* enum channel_state */
+        "  changed INTEGER NOT NULL,"
+        "  detail TEXT NOT NULL,"
+        "  cursor TEXT NOT NULL,"
+        "  account TEXT NOT NULL"              /* JSON object */
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE TABLE channel_peers ("
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  thread INTEGER REFERENCES threads(id) ON DELETE SET NULL," /* NULL: not there, or deleted */
+        "  is_group INTEGER NOT NULL,"
+        "  roles INTEGER NOT NULL,"            /* bits of enum role, of the link */
+        "  conversations INTEGER NOT NULL,"
+        "  cursor INTEGER NOT NULL,"           /* seq of the newest fact in the outbox */
+        "  heard INTEGER NOT NULL,"            /* 0: never */
+        "  window INTEGER NOT NULL,"           /* 0: no limit, as allowance */
+        "  allowance INTEGER NOT NULL,"
+        "  used INTEGER NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  channel TEXT NOT NULL,"
+        "  sender TEXT NOT NULL,"
+        "  name TEXT NOT NULL,"
+        "  locale TEXT NOT NULL,"
+        "  user TEXT NOT NULL,"                /* '': not linked */
+        "  thread_id TEXT NOT NULL,"           /* from here on '' is "none" */
+        "  reply_token TEXT NOT NULL,"
+        "  held TEXT NOT NULL,"                /* JSON */
+        "  UNIQUE (channel, sender)"
+        ") STRICT;"
+        "CREATE INDEX channel_peers_by_thread ON channel_peers(thread) WHERE thread IS NOT NULL;"
+        "CREATE TABLE channel_inbox ("
+        "  n INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  peer INTEGER NOT NULL REFERENCES channel_peers(id),"
+        "  state INTEGER NOT NULL,"            /* enum inbound_state: below 2 is not done */
+        "  attempts INTEGER NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  channel TEXT NOT NULL,"
+        "  id TEXT NOT NULL,"                  /* the platform's */
+        "  decision TEXT NOT NULL,"            /* JSON; '': none yet */
+        "  body TEXT NOT NULL,"                /* JSON */
+        "  UNIQUE (channel, id)"
+        ") STRICT;"
+        "CREATE INDEX channel_inbox_open ON channel_inbox(peer, n) WHERE state<2;"
+        "CREATE INDEX channel_inbox_people ON channel_inbox(channel, peer) WHERE state<2;"
+        "CREATE INDEX channel_inbox_done ON channel_inbox(created) WHERE state=2;"
+        "CREATE TABLE channel_outbox ("
+        "  n INTEGER PRIMARY KEY AUTOINCREMENT,"
+        "  peer INTEGER NOT NULL REFERENCES channel_peers(id),"
+        "  class INTEGER NOT NULL,"            /* enum out_class */
+        "  state INTEGER NOT NULL,"            /* enum out_state: below 3 is not done */
+        "  attempts INTEGER NOT NULL,"
+        "  unknowns INTEGER NOT NULL,"
+        "  again INTEGER NOT NULL,"
+        "  created INTEGER NOT NULL,"
+        "  since INTEGER NOT NULL,"            /* 0: not tried */
+        "  next INTEGER NOT NULL,"
+        "  channel TEXT NOT NULL,"             /* of the peer */
+        "  client_id TEXT NOT NULL,"
+        "  server_id TEXT NOT NULL,"           /* from here on '' is "none" */
+        "  interaction TEXT NOT NULL,"
+        "  file TEXT NOT NULL,"                /* JSON, as buttons */
+        "  buttons TEXT NOT NULL,"
+        "  text TEXT NOT NULL"
+        ") STRICT;"
+        "CREATE INDEX channel_outbox_open ON channel_outbox(peer, n) WHERE state<3;"
+        "CREATE INDEX channel_outbox_going ON channel_outbox(channel, peer) WHERE state<2;"
+        "CREATE INDEX channel_outbox_parked ON channel_outbox(channel) WHERE state=2;"
+        "CREATE INDEX channel_outbox_done ON channel_outbox(created) WHERE state>=3;"
+        "CREATE INDEX channel_outbox_by_server_id ON channel_outbox(peer, server_id)"
+        "  WHERE server_id<>'';"
+        "CREATE INDEX channel_outbox_by_interaction ON channel_outbox(interaction, peer)"
+        "  WHERE interaction<>'';"
+        "CREATE INDEX channel_outbox_asked ON channel_outbox(peer, n) WHERE class=1 AND state=3;"
+        "CREATE TABLE channel_codes ("         /* wrong ones */
+        "  peer INTEGER NOT NULL REFERENCES channel_peers(id),"
+        "  interaction TEXT NOT NULL,"         /* id */
+        "  tries INTEGER NOT NULL,"
+        "  PRIMARY KEY (peer, interaction)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE TABLE channel_links ("
+        "  hash TEXT PRIMARY KEY,"             /* hex of SHA-256 of the code */
+        "  channel TEXT NOT NULL,"
+        "  user TEXT NOT NULL,"
+        "  roles INTEGER NOT NULL,"
+        "  expires INTEGER NOT NULL"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE INDEX channel_links_by_expiry ON channel_links(expires);"),
     /* clang-format on */
 };
 

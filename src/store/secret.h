@@ -14,7 +14,8 @@
     X(SECRET_BINDING, "fermata 1 binding") /* an answer and what it approves */ \
     X(SECRET_URL, "fermata 1 url")         /* signed attachment addresses */    \
     X(SECRET_SESSION, "fermata 1 session") /* browser sessions and tickets */   \
-    X(SECRET_AUDIT, "fermata 1 audit")     /* heads of the audit chain */
+    X(SECRET_AUDIT, "fermata 1 audit")     /* heads of the audit chain */       \
+    X(SECRET_CODE, "fermata 1 code")       /* codes that approve in a chat */
 
 #define SECRET_ENUM(name, label) name,
 enum secret_purpose { SECRET_PURPOSES(SECRET_ENUM) SECRET_PURPOSE_COUNT };

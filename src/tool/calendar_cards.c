@@ -80,7 +80,7 @@ static str say(const struct card *c, enum word word)
     return words[word][c->locale];
 }
 
-/* Where one's own events are to be had (app/routes.c). */
+/* Where one's own events are to be had (app/api/routes.c). */
 static const str export_path = STR("/api/v1/agent/calendar.ics");
 
 /* ---- texts and times ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tool that does nothing but be approved. What another agent wants a person's word for
- * (app/mcp_tools.h) becomes a call of it: the person sees the stored bytes of the call, the approval
+ * (app/mcp/tools.h) becomes a call of it: the person sees the stored bytes of the call, the approval
  * is bound to them, and the call that runs then says that it was approved.
  *
  * No agent has it: its pack has a name that no configuration can choose, and whatever policy and

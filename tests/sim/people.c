@@ -4,7 +4,7 @@
  * one question or the whole run, let times pass, take back a grant, and change the policy. And
  * somebody who writes into the database past us.
  *
- * An answer takes the way of app/settle.c: still open, in time, about the same tool, and a body that
+ * An answer takes the way of app/input/settle.c: still open, in time, about the same tool, and a body that
  * fits; then one commit. Wrong bodies are tried too, and have to be refused.
  */
 #include "base/limits.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The process, as agent/run.c and agent/flight.c are it, one event at a time:
+ * The process, as the run files of agent/ and agent/flight.c are it, one event at a time:
  *
  *     wake ─▶ LOADING ─▶ (nothing to do: gone)
  *               ▲ │ view

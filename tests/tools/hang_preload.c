@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Loaded before libc (LD_PRELOAD), it makes storage hang: while the file that HANG_WHILE names is
- * there, reading and syncing of anything whose path has HANG_BELOW in it waits, as it does on a
- * network file system whose server is away.
+ * there, reading, writing at a place and syncing of anything whose path has HANG_BELOW in it waits,
+ * as it does on a network file system whose server is away.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +40,18 @@ ssize_t pread64(int fd, void *bytes, size_t count, off64_t at)
 {
     wait_while(fd);
     return syscall(SYS_pread64, fd, bytes, count, at);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t count, off_t at)
+{
+    wait_while(fd);
+    return syscall(SYS_pwrite64, fd, bytes, count, at);
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at)
+{
+    wait_while(fd);
+    return syscall(SYS_pwrite64, fd, bytes, count, at);
 }
 
 int fdatasync(int fd)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs every group of unit tests, or those whose name contains an argument: `check json http1`.
+ * Runs every group of unit tests, or those whose name contains an argument: `check json http1`; with
+ * `=` before it the argument is the whole name: `check =json`.
  */
 #include "check.h"
 
@@ -20,7 +21,8 @@ static bool wanted(const char *name, int argc, char **argv)
 {
     if (argc < 2) return true;
     for (int i = 1; i < argc; i++)
-        if (strstr(name, argv[i])) return true;
+        if (argv[i][0] == '=' ? strcmp(name, argv[i] + 1) == 0 : strstr(name, argv[i]) != NULL)
+            return true;
     return false;
 }
 

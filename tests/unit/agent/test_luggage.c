@@ -120,6 +120,14 @@ static void kept(void **state)
     luggage_forget(l);
 }
 
+static void on_removed(void *arg, enum err e, const struct fault *reason)
+{
+    struct world *w = arg;
+    (void)reason;
+    assert_int_equal(e, OK);
+    loop_stop(w->f.loop);
+}
+
 /* What the sweeper has taken meanwhile is there again, under the same name. */
 static void again(void **state)
 {
@@ -128,7 +136,9 @@ static void again(void **state)
     struct luggage *l = check_in(w, files, 1);
     loop_run(w->f.loop);
     assert_int_equal(luggage_rows(l, &w->arena, &rows), 1);
-    blob_remove(w->blobs, rows[0].bucket, rows[0].path, NULL, NULL);
+    blob_remove(w->blobs, rows[0].bucket, rows[0].path, on_removed, w);
+    loop_run(w->f.loop);
+    assert_false(is_there(w, &rows[0]));
     luggage_again(l);
     assert_false(luggage_over(l));
     loop_run(w->f.loop);

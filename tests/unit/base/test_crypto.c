@@ -257,6 +257,191 @@ static void in_pieces(void **state)
     crypto_hash_free(hash);
 }
 
+/* RFC 1321, appendix A.5. */
+static void md5(void **state)
+{
+    (void)state;
+    static const struct {
+        str data;
+        const char *hash;
+    } rows[] = {
+        {STR(""), "d41d8cd98f00b204e9800998ecf8427e"},
+        {{NULL, 0}, "d41d8cd98f00b204e9800998ecf8427e"},
+        {STR("a"), "0cc175b9c0f1b6a831c399e269772661"},
+        {STR("abc"), "900150983cd24fb0d6963f7d28e17f72"},
+        {STR("message digest"), "f96b697d7cb7938d525a2f31aaf161d0"},
+        {STR("12345678901234567890123456789012345678901234567890123456789012345678901234567890"),
+         "57edf4a22be3c955ac49da2e2107b67a"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        unsigned char hash[MD5_BYTES];
+        char text[2 * MD5_BYTES + 1];
+        crypto_md5(rows[i].data, hash);
+        crypto_hex((str){(char *)hash, sizeof hash}, text);
+        assert_string_equal(text, rows[i].hash);
+    }
+}
+
+#define WEIXIN_KEY "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"
+/* of NIST SP 800-38A: the key of F.1.1, and the first two blocks of its plaintext */
+#define NIST_KEY "\x2b\x7e\x15\x16\x28\xae\xd2\xa6\xab\xf7\x15\x88\x09\xcf\x4f\x3c"
+#define NIST_PLAIN                                                     \
+    "\x6b\xc1\xbe\xe2\x2e\x40\x9f\x96\xe9\x3d\x7e\x11\x73\x93\x17\x2a" \
+    "\xae\x2d\x8a\x57\x1e\x03\xac\x9c\x9e\xb7\x6f\xac\x45\xaf\x8e\x51"
+
+/* Vectors of WeChat's files, and F.1.1, behind which the padding follows. */
+static void aes_ecb(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        str data;
+        const char *sealed; /* as far as it is known */
+        size_t bytes;
+    } rows[] = {
+        {WEIXIN_KEY, STR("hello"), "5d8749e2af7531b2bf6661e9e5daf012", 16},
+        {WEIXIN_KEY, STR("AAAAAAAAAAAAAAAA"),
+         "dd4b1a0b47daa7067d0b59d95d58a6ae954f64f2e4e86e9eee82d20216684899", 32},
+        {WEIXIN_KEY, STR(""), "954f64f2e4e86e9eee82d20216684899", 16},
+        {WEIXIN_KEY, {NULL, 0}, "954f64f2e4e86e9eee82d20216684899", 16},
+        {NIST_KEY, STR(NIST_PLAIN),
+         "3ad77bb40d7a3660a89ecaf32466ef97f5d3d58503b9699de785895a96fdbaaf", 48},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const unsigned char *key = (const unsigned char *)rows[i].key;
+        unsigned char sealed[48], plain[48];
+        char text[97];
+        size_t len = 99;
+        assert_int_equal(AES_ECB_BYTES(rows[i].data.len), rows[i].bytes);
+        crypto_aes_ecb_encrypt(key, rows[i].data, sealed);
+        crypto_hex((str){(char *)sealed, rows[i].bytes}, text);
+        assert_true(str_starts(str_c(text), str_c(rows[i].sealed)));
+        assert_int_equal(
+            crypto_aes_ecb_decrypt(key, (str){(char *)sealed, rows[i].bytes}, plain, &len), OK);
+        assert_str(((str){(char *)plain, len}), rows[i].data);
+    }
+    assert_int_equal(AES_ECB_BYTES(15), 16);
+    assert_int_equal(AES_ECB_BYTES(16), 32);
+    assert_int_equal(AES_ECB_BYTES(24563), 24576);
+}
+
+/* Every padding that is one, and a few that are none. */
+static void aes_ecb_padding(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned char last, others; /* of the last block: its last byte, and the rest */
+        bool good;
+    } rows[] = {
+        {0, 0, false},  {1, 9, true},    {2, 2, true},    {2, 1, false},
+        {16, 16, true}, {16, 15, false}, {17, 17, false}, {255, 255, false},
+    };
+    const unsigned char *key = (const unsigned char *)WEIXIN_KEY;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        unsigned char block[16], sealed[32], plain[32];
+        size_t len = 99;
+        memset(block, rows[i].others, sizeof block);
+        block[15] = rows[i].last;
+        /* Of what this gives, the first block is ours; the second is that of the padding. */
+        crypto_aes_ecb_encrypt(key, (str){(char *)block, sizeof block}, sealed);
+        enum err e = crypto_aes_ecb_decrypt(key, (str){(char *)sealed, 16}, plain, &len);
+        assert_int_equal(e, rows[i].good ? OK : ERR_DAMAGED);
+        assert_int_equal(len, rows[i].good ? 16U - rows[i].last : 99);
+    }
+    unsigned char plain[32];
+    size_t len = 99;
+    assert_int_equal(crypto_aes_ecb_decrypt(key, STR(""), plain, &len), ERR_DAMAGED);
+    assert_int_equal(crypto_aes_ecb_decrypt(key, STR("0123456789abcde"), plain, &len), ERR_DAMAGED);
+    assert_int_equal(crypto_aes_ecb_decrypt(key, STR("0123456789abcdef0"), plain, &len),
+                     ERR_DAMAGED);
+    assert_int_equal(len, 99);
+}
+
+/* NIST SP 800-38A, F.2.5 and F.2.6. */
+static void aes_cbc(void **state)
+{
+    (void)state;
+    unsigned char key[AES256_KEY_BYTES], out[32], back[32];
+    const unsigned char *iv = (const unsigned char *)WEIXIN_KEY;
+    char text[65];
+    assert_true(crypto_unhex(
+        STR("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"), key, sizeof key));
+    assert_int_equal(crypto_aes_cbc(true, key, iv, STR(NIST_PLAIN), out), OK);
+    crypto_hex((str){(char *)out, sizeof out}, text);
+    assert_string_equal(text, "f58c4c04d6e5f1ba779eabfb5f7bfbd6"
+                              "9cfc4e967edb808d679f777bc6702c7d");
+    assert_int_equal(crypto_aes_cbc(false, key, iv, (str){(char *)out, sizeof out}, back), OK);
+    assert_memory_equal(back, NIST_PLAIN, sizeof back);
+    assert_int_equal(crypto_aes_cbc(true, key, iv, STR(""), out), OK);
+    assert_int_equal(crypto_aes_cbc(true, key, iv, STR("short"), out), ERR_DAMAGED);
+    assert_int_equal(crypto_aes_cbc(false, key, iv, STR("0123456789abcdef0"), out), ERR_DAMAGED);
+}
+
+/* What WeChat's Official Account calls: its key has spare bits, and its message unpacks. */
+static void aes_cbc_wechat(void **state)
+{
+    (void)state;
+    str sealed = STR("jn1L23DB+6ELqJ+6bruv23oF+0kQ6whaYewHWsCpUtmmT3Qdpv0JStZgu+Nf6xrcpK2KkTc5C7bf"
+                     "PQS0TvlwtKmlw3+uRe4RBpOqboUNENJFDKRaRb9yttGy6SsjdnXd");
+    unsigned char key[AES256_KEY_BYTES + 1], bytes[128], plain[128];
+    size_t len = 0;
+    assert_int_equal(
+        crypto_base64_parse(STR("abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG"), key, &len), OK);
+    assert_int_equal(len, AES256_KEY_BYTES);
+    assert_int_equal(crypto_base64_parse(sealed, bytes, &len), OK);
+    assert_int_equal(len, 96);
+    assert_int_equal(crypto_aes_cbc(false, key, key, (str){(char *)bytes, len}, plain), OK);
+    assert_str(((str){(char *)plain, 81}),
+               STR("aaaabbbbccccdddd\0\0\0\x2b<xml><Content><![CDATA[2]]></Content></xml>"
+                   "wx0123456789abcdef"));
+    for (size_t i = 81; i < 96; i++) assert_int_equal(plain[i], 15);
+}
+
+/* As others write it. */
+static void base64_lenient(void **state)
+{
+    (void)state;
+    static const struct {
+        str text, data;
+    } rows[] = {
+        {STR(""), STR("")},
+        {STR("Zg=="), STR("f")},
+        {STR("Zg="), STR("f")},
+        {STR("Zg"), STR("f")},
+        {STR("Zh"), STR("f")},
+        {STR("Zm8="), STR("fo")},
+        {STR("Zm8"), STR("fo")},
+        {STR("Zm9v"), STR("foo")},
+        {STR("Zm9vYmFy"), STR("foobar")},
+        {STR("+/+/"), STR("\xfb\xff\xbf")},
+    };
+    static const str refused[] = {STR("A"),      STR("Zg==="), STR("Z==="), STR("Zm 9"),
+                                  STR("Zm9v\n"), STR("Zm\0v"), STR("-_-_"), STR("Zg==Zg==")};
+    unsigned char data[8];
+    size_t len = 99;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_int_equal(crypto_base64_parse(rows[i].text, data, &len), OK);
+        assert_str(((str){(char *)data, len}), rows[i].data);
+    }
+    len = 99;
+    for (size_t i = 0; i < COUNT(refused); i++)
+        assert_int_equal(crypto_base64_parse(refused[i], data, &len), ERR_INVALID_FIELD);
+    assert_int_equal(len, 99);
+}
+
+static void unhex(void **state)
+{
+    (void)state;
+    unsigned char out[4] = {7, 7, 7, 7};
+    assert_true(crypto_unhex(STR("000fa0"), out, 3));
+    assert_memory_equal(out, "\x00\x0f\xa0\x07", 4);
+    assert_true(crypto_unhex(STR(""), out, 0));
+    assert_false(crypto_unhex(STR("000fa"), out, 3));
+    assert_false(crypto_unhex(STR("000fa0f"), out, 3));
+    assert_false(crypto_unhex(STR("000fA0"), out, 3));
+    assert_false(crypto_unhex(STR("000fg0"), out, 3));
+}
+
 int test_crypto(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +457,13 @@ int test_crypto(void)
         cmocka_unit_test(base64url),
         cmocka_unit_test(base64url_refused),
         cmocka_unit_test(base64url_one_text),
+        cmocka_unit_test(md5),
+        cmocka_unit_test(aes_ecb),
+        cmocka_unit_test(aes_ecb_padding),
+        cmocka_unit_test(aes_cbc),
+        cmocka_unit_test(aes_cbc_wechat),
+        cmocka_unit_test(base64_lenient),
+        cmocka_unit_test(unhex),
     };
     return cmocka_run_group_tests_name("base/crypto", tests, NULL, NULL);
 }

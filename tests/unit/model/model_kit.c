@@ -5,7 +5,7 @@
 #include "check.h"
 #include "net/loop.h"
 
-enum { PATIENCE_MS = 20 * 1000, TRACE_BYTES_MAX = 16 * 1024 * 1024 };
+enum { PATIENCE_MS = 60 * 1000, TRACE_BYTES_MAX = 16 * 1024 * 1024 };
 
 static void hear(struct heard *h)
 {

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 
-enum { PATIENCE_MS = 20 * 1000, TICK_MS = 1, STEP_BYTES = 64 * 1024 };
+enum { PATIENCE_MS = 60 * 1000, TICK_MS = 1, STEP_BYTES = 64 * 1024 };
 
 /* ---- the server ---- */
 

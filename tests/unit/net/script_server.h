@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 
-enum { PATIENCE_MS = 10 * 1000, CONNS_MAX = 16 };
+enum { PATIENCE_MS = 60 * 1000, CONNS_MAX = 16 };
 
 enum step_kind {
     DO_END,

@@ -53,7 +53,7 @@ static void broken_body(size_t row, bool split, bool hold, bool late)
     struct sink sink;
     struct caller caller;
     sink_setup(&kit, &sink, &caller,
-               &(struct http_server_options){.body_idle_ms = expire ? 30 : 0});
+               &(struct http_server_options){.body_idle_ms = expire ? 200 : 0});
     kit.own_max = 1000;
     sink.hold = hold;
     sink.hold_answer = late;
@@ -95,7 +95,7 @@ static void trickle(void **state)
     struct kit kit;
     struct sink sink;
     struct caller caller;
-    sink_setup(&kit, &sink, &caller, &(struct http_server_options){.body_idle_ms = 60});
+    sink_setup(&kit, &sink, &caller, &(struct http_server_options){.body_idle_ms = 600});
     caller_send(&caller, STR(LENGTH("60000")));
     int sent = 0;
     for (kit_wait_begin(&kit); !sink.ends; sent++) {

@@ -730,22 +730,26 @@ static void on_done_stop_others(void *arg, enum err e, const struct fault *reaso
 static void cancel_others(void **state)
 {
     (void)state;
-    static const struct step steps[] = {ACCEPT, READ, ACCEPT, READ, SEND(HELLO), STOP};
+    static const struct step silence[] = {ACCEPT, READ, AWAIT, STOP};
+    static const struct step steps[] = {ACCEPT, READ, SEND(HELLO), STOP};
     static const struct client_ops stopping = {on_head, on_body, on_done_stop_others};
     struct world world;
-    struct server server;
+    struct server silent, server; /* two, for nobody knows which request connects first */
     struct answer victims[2];
     struct stopper stopper = {.victims = victims};
-    struct address address;
+    struct address silent_address, address;
     world_init(&world);
+    server_start(&silent, silence);
     server_start(&server, steps);
+    struct client_options silent_options = options_for(&silent_address, &silent);
     struct client_options options = options_for(&address, &server);
-    begin(&victims[0], &world, &options);
+    begin(&victims[0], &world, &silent_options);
     answer_init(&stopper.answer, &world);
     world.open++;
     stopper.answer.request = client_send(world.client, &options, &stopping, &stopper);
     world_run(&world);
     world_done(&world);
+    server_join(&silent);
     server_join(&server);
     assert_int_equal(stopper.answer.dones, 1);
     for (size_t i = 0; i < COUNT(victims); i++) {
@@ -753,6 +757,7 @@ static void cancel_others(void **state)
         answer_done(&victims[i]);
     }
     answer_done(&stopper.answer);
+    server_done(&silent);
     server_done(&server);
 }
 

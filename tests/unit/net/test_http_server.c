@@ -503,7 +503,7 @@ static void resets(void **state)
 /* ---- time limits ---- */
 
 static const struct http_server_options hasty = {
-    .head_ms = 60, .body_idle_ms = 60, .idle_ms = 60, .stall_ms = 60};
+    .head_ms = 200, .body_idle_ms = 200, .idle_ms = 200, .stall_ms = 200};
 
 static void time_limits(void **state)
 {
@@ -633,7 +633,7 @@ static void stalled_and_talking(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct kit kit;
         struct caller caller;
-        kit_init(&kit, &(struct http_server_options){.stall_ms = 100});
+        kit_init(&kit, &(struct http_server_options){.stall_ms = 1000});
         caller_open(&caller, &kit, true);
         int pages = caller_ask_pages(&caller, PAGES_MAX);
         assert_in_range(pages, 4, PAGES_MAX - 1);
@@ -653,7 +653,7 @@ static void stalled_and_talking(void **state)
 static void slow_is_not_stalled(void **state)
 {
     (void)state;
-    enum { STALL_MS = 500, PART_BYTES = KIT_LARGE_BYTES / 8 };
+    enum { STALL_MS = 1000, PART_BYTES = KIT_LARGE_BYTES / 8 };
     struct kit kit;
     struct caller caller;
     kit_init(&kit, &(struct http_server_options){.stall_ms = STALL_MS});
@@ -667,7 +667,8 @@ static void slow_is_not_stalled(void **state)
         WAIT_FOR(&kit, caller.got.len > parts * PART_BYTES || caller.ended);
         assert_false(caller.ended);
         caller_pause(&caller);
-        kit_turns(&kit, STALL_MS / 2);
+        for (msec end = loop_now(kit.loop) + STALL_MS / 2; loop_now(kit.loop) < end;)
+            kit_turns(&kit, 1);
     }
     assert_true(loop_now(kit.loop) - start > 2 * STALL_MS);
     caller_resume(&caller, 64 * 1024);

@@ -806,7 +806,20 @@ static void quiet(void **state)
     stage_done(&stage);
 }
 
-/* No comment while frames flow or wait. */
+/* Without the comments before or between the frames; one behind the last stays. */
+static void drop_comments(struct buf *got, str sent)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < got->len; i++) {
+        if (len < sent.len && got->p[i] == ':' && sent.p[len] != ':')
+            i += 2;
+        else
+            got->p[len++] = got->p[i];
+    }
+    got->len = len;
+}
+
+/* No comment while frames wait: it would stand behind them. Before, when a frame was late, it may. */
 static void quiet_beside_frames(void **state)
 {
     (void)state;
@@ -821,10 +834,9 @@ static void quiet_beside_frames(void **state)
     sse_close(TAKE(stage.readers[0].stream));
     caller_resume(&slow, 64 * 1024);
     WAIT_FOR(&stage.kit, slow.ended);
-    str got = buf_str(&slow.got);
-    for (int i = 0; i < 3 && str_starts(got, STR(":\n\n")); i++) got = str_drop(got, 3);
-    assert_int_equal(got.len, stage.sent.len);
-    assert_memory_equal(got.p, stage.sent.p, got.len);
+    drop_comments(&slow.got, buf_str(&stage.sent));
+    assert_int_equal(slow.got.len, stage.sent.len);
+    assert_memory_equal(slow.got.p, stage.sent.p, stage.sent.len);
     caller_close(&slow);
     stage_done(&stage);
 }

@@ -483,21 +483,22 @@ static void long_read(void **state)
     gate.job.run = held_read;
     store_read(f->store, &gate.job);
     while (sem_wait(&gate.entered)) continue;
-    f->waiting--; /* the puts alone are waited for, until the gate is opened */
-    msec began = 0;
+    f->waiting--;             /* the puts alone are waited for, until the gate is opened */
+    msec fastest = INT64_MAX; /* once the log is past its high mark */
     for (int i = 0; i < LARGE + SMALL; i++) {
-        if (i == LARGE) began = clock_steady(&clock_system); /* the log is past its high mark */
+        msec began = clock_steady(&clock_system);
         puts[i] = put_make(f, i);
         if (i < LARGE) puts[i].bytes = BYTES;
         put_send(&puts[i]);
         fixture_wait(f);
+        msec took = clock_steady(&clock_system) - began;
+        if (i >= LARGE && took < fastest) fastest = took;
     }
-    msec took = clock_steady(&clock_system) - began;
     f->waiting++;
     sem_post(&gate.open);
     fixture_wait(f);
     for (int i = 0; i < LARGE + SMALL; i++) assert_int_equal(puts[i].result, OK);
-    if (took >= SMALL / 2 * STORE_BUSY_MS_MAX) fail_msg("%d commits took %d ms", SMALL, (int)took);
+    assert_true(fastest < STORE_BUSY_MS_MAX); /* a slow disk slows some, a wait slows all */
 }
 
 int test_store(void)

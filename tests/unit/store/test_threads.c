@@ -5,6 +5,7 @@
 #include "store/audit.h"
 #include "store/blob_rows.h"
 #include "store/calls.h"
+#include "store/channels.h"
 #include "store/conversation_kit.h"
 #include "store/fixture.h"
 #include "store/grants.h"
@@ -277,6 +278,8 @@ static int64_t full_thread(struct db *db, const char *owner)
     struct thread row = {.id = thread, .thread_id = STR("t")};
     assert_int_equal(attachment_add(db, &attachment), OK);
     assert_int_equal(attachment_use(db, &attachment, &row), OK);
+    struct peer peer = {.thread = thread, .sender = str_c(owner)};
+    assert_int_equal(peer_add(db, &peer), OK);
     return thread;
 }
 

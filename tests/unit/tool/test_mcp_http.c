@@ -398,7 +398,7 @@ static void silence_is_bounded(void **state)
     start(&w, steps);
     for (uint64_t request = 7; request <= 8; request++) {
         mcp_link_send(w.owner.link,
-                      &(struct mcp_post){.json = STR("{}"), .request = request, .quiet_ms = 50});
+                      &(struct mcp_post){.json = STR("{}"), .request = request, .quiet_ms = 500});
         owner_run(&w.owner, "lost", 1);
     }
     assert_str(buf_str(&w.owner.told), STR("open\nlost 7 LOST 0\nlost 8 LOST 200\n"));

@@ -18,7 +18,7 @@
 #include "net/loop.h"
 #include "store/fixture.h"
 
-enum { PATIENCE_MS = 20 * 1000 };
+enum { PATIENCE_MS = 60 * 1000 };
 
 struct world {
     char folder[FOLDER_BYTES];

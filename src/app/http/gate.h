@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The gate: every request of a listener passes through it on its way to a handler.
+ */
+#ifndef APP_HTTP_GATE_H
+#define APP_HTTP_GATE_H
+
+#include "net/http_server.h"
+
+extern const struct http_handler gate_public; /* ctx: struct server */
+extern const struct http_handler gate_admin;  /* ctx: struct server; on fermata.sock */
+
+/* The session cookie's name; browsers keep a __Host- cookie to https, this host and the whole path.
+ */
+const char *gate_cookie_name(bool https);
+
+#endif

@@ -18,7 +18,7 @@ import { accepted, AGENT, endOf, get, history, openEvents, runOf, typesOf, user,
 import { lint } from '../clients/lint.mjs';
 
 const MS_MAX = 30_000;
-const TRIES = 5;
+const TRIES = 15;
 const SEARCHES = 40;
 const FULL_LOOKS = 30; // without another byte: nothing more fits
 const VERSION = { protocolVersion: '1.0' };

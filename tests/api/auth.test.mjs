@@ -107,7 +107,7 @@ describe('the first key', () => {
       assertUnauthenticated(await call(server, method, path));
       assertUnauthenticated(await call(server, method, path, { headers: bearer('wrong') }));
     }
-    for (const path of ['/healthz', '/readyz', '/', '/style.css', '/icon.svg']) {
+    for (const path of ['/healthz', '/readyz', '/', '/icon.svg']) {
       assert.equal((await call(server, 'GET', path)).status, 200, path);
     }
     assert.equal((await postJson(server, SESSION, { key })).status, 200);
@@ -687,7 +687,7 @@ describe('the public URL', () => {
   });
 
   test('has a path that may stand before ours, or be taken away by the proxy', async () => {
-    for (const path of ['/fermata/healthz', '/healthz', '/fermata/', '/fermata/style.css', '/fermata/readyz']) {
+    for (const path of ['/fermata/healthz', '/healthz', '/fermata/', '/fermata/icon.svg', '/fermata/readyz']) {
       assert.equal((await call(it.server, 'GET', path, { headers: { host } })).status, 200, path);
     }
     const answer = await call(it.server, 'GET', `/fermata${SESSION}`, { headers: { host, ...bearer(it.key) } });

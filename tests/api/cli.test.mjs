@@ -4,13 +4,14 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, open, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
 import { Home } from './home.mjs';
 import { buildFolder } from './server.mjs';
+import { waitFor } from './talk.mjs';
 
 const RUN_MS_MAX = 20_000;
 let folder;
@@ -191,6 +192,29 @@ describe('the data folder', () => {
     }
     assert.match((await home.run(['key', 'list'])).stdout, / ann /);
   });
+});
+
+// What is printed must not end up in the next file that is opened.
+test('started with closed descriptors, a command works or says that it cannot print', async (t) => {
+  const home = await Home.make(t);
+  const closed = (args, how) => new Promise((done) => {
+    execFile('/bin/sh', ['-c', `exec "$@" ${how}`, 'sh', resolve(buildFolder(), 'fermata'), ...args], { env: { PATH: process.env.PATH, FERMATA_DATA: home.data }, timeout: RUN_MS_MAX },
+      (error, stdout, stderr) => done({ code: error ? error.code : 0, stdout, stderr }));
+  });
+  for (const how of ['<&-', '<&- >&-', '>&-', '<&- >&- 2>&-']) {
+    const { code, stdout } = await closed(['key', 'add', '--user', 'ann'], how);
+    assert.deepEqual([code, stdout !== ''], how.includes('>') ? [1, false] : [0, true], how);
+  }
+  const keys = (await home.run(['key', 'list'])).stdout.trim().split('\n');
+  assert.deepEqual(keys.map((line) => line.split(/ +/)[1]).sort(), ['active', 'revoked', 'revoked', 'revoked'], 'what nobody has seen is worth nothing');
+  assert.equal((await closed(['check'], '<&-')).code, 0);
+  const server = execFile('/bin/sh', ['-c', 'exec "$@" <&- >&- 2>&-', 'sh', resolve(buildFolder(), 'fermata'), 'serve'], { env: { PATH: process.env.PATH, FERMATA_DATA: home.data, FERMATA_LISTEN: '127.0.0.1:0' } });
+  const ended = new Promise((done) => { server.on('exit', (code) => done(code)); });
+  t.after(() => server.kill('SIGKILL'));
+  await waitFor('it runs', async () => (await home.run(['key', 'list'])).stdout && (await readdir(home.data)).includes('fermata.sock'));
+  assert.equal((await readFile(join(home.data, 'fermata.lock'), 'utf8')).trim(), String(server.pid));
+  server.kill('SIGTERM');
+  assert.equal(await ended, 0);
 });
 
 test('check changes nothing under a running server', async (t) => {

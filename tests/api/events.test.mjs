@@ -14,14 +14,14 @@ import {
   accepted, AGENT, cancel, endOf, factsOf, get, history, isEnd, openEvents, startTalk, talk, typesOf, user, waitFor,
 } from './talk.mjs';
 
-const END_MS_MAX = 5000; // from the end of a session to the end of its streams
+const END_MS_MAX = 20_000; // from the end of a session to the end of its streams
 const SLOW = 'Well, let me think about 你好 👋 for a while. '.repeat(3);
 const BIG = 'A long answer 你好 👋 that says little. '.repeat(4000);
 const FACTS_OF_A_RUN = 8;
 
 const SCRIPT = [
-  { match: '^slow', turns: [{ text: SLOW, chunk: 1, gap_ms: 10 }] },
-  { match: '^think', turns: [{ reasoning: SLOW, text: SLOW, chunk: 1, gap_ms: 5 }] },
+  { match: '^slow', turns: [{ text: SLOW, chunk: 1, gap_ms: 25 }] },
+  { match: '^think', turns: [{ reasoning: SLOW, text: SLOW, chunk: 1, gap_ms: 12 }] },
   { match: '^endless', turns: [{ text: 'Once upon a time. '.repeat(20_000), chunk: 4, gap_ms: 5 }] },
   { match: '^big', turns: [{ text: BIG, chunk: 1000 }] },
   { match: '^quick', turns: [{ text: 'One, two, three, four, five. '.repeat(20), chunk: 1 }] },

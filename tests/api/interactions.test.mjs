@@ -222,7 +222,7 @@ describe('a confirmation', () => {
   });
 });
 
-// Every reason in src/app/refusal.h, and how to get it: the word of the message, the body, what comes back.
+// Every reason in src/app/input/refusal.h, and how to get it: the word of the message, the body, what comes back.
 const REFUSALS = {
   invalid_answer: [
     ['choose', {}, 400], ['choose', [], 400], ['choose', 'text', 400], ['choose', null, 400], ['choose', { answer: '  ' }, 400, 'answer'],
@@ -271,7 +271,7 @@ describe('an answer that is refused', () => {
   }
 
   test('every reason of the table has been seen', async () => {
-    const source = await readFile(new URL('../../src/app/refusal.h', import.meta.url), 'utf8');
+    const source = await readFile(new URL('../../src/app/input/refusal.h', import.meta.url), 'utf8');
     const words = [...source.matchAll(/X\(REFUSAL_\w+,\s*"(\w+)"/g)].map(([, word]) => word);
     assert.ok(words.length > 10);
     const elsewhere = ['not_visible', 'wrong_role', 'already_resolved', 'expired', 'superseded', 'ambiguous', 'no_question', 'client_history',
@@ -478,7 +478,7 @@ describe('time', () => {
   for (const word of ['choose', 'book']) {
     test(`${word}: over is not approved, and the run goes on`, async (t) => {
       const { threadId, open: [asked] } = await waiting(server, word);
-      assert.equal((await move(server, asked.interactionId, { expiresAt: soon(300) })).status, 200);
+      assert.equal((await move(server, asked.interactionId, { expiresAt: soon(1000) })).status, 200);
       const state = await expired(asked.interactionId);
       assert.deepEqual([state.answer, state.via], [undefined, 'timer']);
       assert.equal(assertRefused(await answer(server, asked.interactionId, { decision: 'approve' }), 410, 'expired').status, 'expired');
@@ -493,11 +493,11 @@ describe('time', () => {
 
   test('more time in time keeps it open', async () => {
     const { open: [asked] } = await waiting(server, 'choose');
-    await move(server, asked.interactionId, { expiresAt: soon(400) });
+    await move(server, asked.interactionId, { expiresAt: soon(3000) });
     const moved = await move(server, asked.interactionId, { expiresAt: soon(60_000) });
     assert.equal(moved.status, 200, moved.text);
     const other = (await waiting(server, 'choose')).open[0];
-    await move(server, other.interactionId, { expiresAt: soon(600) });
+    await move(server, other.interactionId, { expiresAt: soon(3200) });
     await expired(other.interactionId);
     assert.equal((await interaction(server, asked.interactionId)).status, 'open', 'though its first time is over');
     assert.equal((await answer(server, asked.interactionId, { choices: ['c1'] })).status, 200);
@@ -507,7 +507,7 @@ describe('time', () => {
     const own = await startAsking(t);
     const open = [];
     for (const word of ['three', 'two', 'book', 'open']) open.push(...(await waiting(own.server, word)).open);
-    const at = soon(700);
+    const at = soon(3000);
     for (const { interactionId } of open) assert.equal((await move(own.server, interactionId, { expiresAt: at })).status, 200);
     for (const { interactionId, threadId } of open) {
       await expired(interactionId, own.server);
@@ -521,16 +521,17 @@ describe('time', () => {
     const own = await startAsking(t);
     const past = (await waiting(own.server, 'choose')).open[0];
     const future = (await waiting(own.server, 'choose')).open[0];
-    await move(own.server, past.interactionId, { expiresAt: soon(50) });
+    const expiresAt = soon(1000);
+    assert.equal((await move(own.server, past.interactionId, { expiresAt })).status, 200);
     await move(own.server, future.interactionId, { expiresAt: soon(60_000) });
     await own.server.kill9();
     own.server = null;
-    await waitFor('its time to be over', () => Date.now() > Date.parse(past.openedAt) + 1000);
+    await waitFor('its time to be over', () => Date.now() > Date.parse(expiresAt));
     await own.start();
     await expired(past.interactionId, own.server);
     await until(own.server, past.threadId, 'completed');
     assert.equal((await interaction(own.server, future.interactionId)).status, 'open');
-    const moved = await move(own.server, future.interactionId, { expiresAt: soon(200) });
+    const moved = await move(own.server, future.interactionId, { expiresAt: soon(1000) });
     assert.equal(moved.status, 200);
     await expired(future.interactionId, own.server);
   });
@@ -596,7 +597,7 @@ describe('a run that cannot be read', () => {
     const statuses = await Promise.all([bad, lost, good].map(async ({ open: [{ interactionId }] }) => (await interaction(own.server, interactionId)).status));
     assert.deepEqual(statuses, ['canceled', 'open', 'expired']);
     const next = await waiting(own.server, 'choose');
-    await move(own.server, next.open[0].interactionId, { expiresAt: new Date(Date.now() + 200).toISOString() });
+    await move(own.server, next.open[0].interactionId, { expiresAt: new Date(Date.now() + 1000).toISOString() });
     await until(own.server, next.threadId, 'completed');
     assert.ok(own.server.stderr().split('\n').filter((line) => line.includes('expiry.failed')).length < 10, 'said, and not all the time');
   });

@@ -56,12 +56,16 @@ const ROUTES = {
   'GET /api/v1/agent/attachments/{attachmentId}': [{}],
 };
 
-// Routes whose parameter names nobody's own thing; agents.test.mjs says who may ask them.
+// Routes whose parameter names nobody's own thing; agents.test.mjs and channels.test.mjs say who may ask them, and
+// tests/channels what a call of a platform has to prove.
 const COMMON = [
   'GET /api/v1/agent/agents/{name}/settings',
   'PATCH /api/v1/agent/agents/{name}/settings',
   'POST /api/v1/agent/ag-ui/{agent}',
   'GET /api/v1/agent/ag-ui/{agent}/capabilities',
+  'POST /api/v1/agent/channels/{name}/login',
+  'GET /api/v1/agent/channels/{name}/webhook',
+  'POST /api/v1/agent/channels/{name}/webhook',
 ];
 
 // Routes that take a thread's id elsewhere.

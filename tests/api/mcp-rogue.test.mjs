@@ -114,7 +114,7 @@ describe('questions of a call on the line', () => {
     const run = await waiting(home.server, 'ask');
     const began = Date.now();
     await home.stop();
-    assert.ok(Date.now() - began < 5000, `it took ${Date.now() - began} ms`);
+    assert.ok(Date.now() - began < 20_000, `it took ${Date.now() - began} ms`);
     await home.start();
     await connected(home);
     const [open] = await openOnes(home.server, run.threadId, 1);

@@ -11,8 +11,7 @@ import { assertProblem, bearer, call, Home } from './home.mjs';
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const POLICY = [
   "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' blob:", "connect-src 'self'",
-  "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'", "object-src 'none'",
-  "require-trusted-types-for 'script'",
+  "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
 ].join('; ');
 const NOT_COMPARED = ['date', 'x-request-id', 'content-length']; // the length is compared apart
 
@@ -112,7 +111,8 @@ describe('every route', () => {
       const { path, method, operation } = route;
       const answer = await call(server, method, concrete(path));
       if (isOpen(route)) {
-        assert.ok(method !== 'GET' || answer.status < 400, `${method} ${path} ${answer.status}`);
+        assert.ok(method !== 'GET' || answer.status < 400 || path.includes('{'), // of what is not there
+          `${method} ${path} ${answer.status}`);
       } else {
         assertProblem(answer, 401, 'unauthenticated');
         assert.equal(answer.headers['www-authenticate'], 'Bearer');
@@ -155,7 +155,7 @@ describe('every route', () => {
   test('answers HEAD like GET, without the body', async () => {
     const shown = ({ headers }) =>
       Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_COMPARED.includes(name)));
-    for (const path of [...readable().map((route) => concrete(route.path)), '/', '/style.css']) {
+    for (const path of [...readable().map((route) => concrete(route.path)), '/', '/icon.svg']) {
       const get = await call(server, 'GET', path, withKey()), head = await call(server, 'HEAD', path, withKey());
       assert.equal(head.status, get.status, path);
       assert.equal(head.text, '');
@@ -237,9 +237,7 @@ describe('what is not there', () => {
 });
 
 describe('the page', () => {
-  const types = {
-    '/': 'text/html; charset=utf-8', '/style.css': 'text/css; charset=utf-8', '/icon.svg': 'image/svg+xml',
-  };
+  const types = { '/': 'text/html; charset=utf-8', '/icon.svg': 'image/svg+xml' }; // the others: tests/browser/served.test.mjs
 
   test('has a policy, a type, and the common headers', async () => {
     for (const path of Object.keys(types)) {
@@ -293,8 +291,8 @@ describe('the page', () => {
   test('leads to no other file', async () => {
     const data = ['fermata.db', 'secret.key', 'fermata.lock', 'fermata.sock'];
     const paths = ['/.git', '/.git/config', '/.env', '/.', '/..', '/../', '/..%2f', '/%2e%2e/',
-      '/%2e%2e%2f%2e%2e%2fetc/passwd', '/..%5c', '/..;/', '/style.css/', '/style.css/..', '/style.css%00',
-      '/style.css%2f', '//style.css', '/./style.css', '/x/../style.css', '/%73tyle.css', '/STYLE.CSS', '/etc/passwd',
+      '/%2e%2e%2f%2e%2e%2fetc/passwd', '/..%5c', '/..;/', '/icon.svg/', '/icon.svg/..', '/icon.svg%00',
+      '/icon.svg%2f', '//icon.svg', '/./icon.svg', '/x/../icon.svg', '/%69con.svg', '/ICON.SVG', '/etc/passwd',
       '/proc/self/environ', ...data.map((name) => `/${name}`), ...data.map((name) => `/..%2f${name}`), `/${home.data}/secret.key`];
     for (const path of paths) {
       const answer = await call(server, 'GET', path);

@@ -31,7 +31,7 @@ const SCRIPT = [
   failing('lost in thought', { at: 0, times: 1 }, { reasoning: 'Let me see.' }),
   { match: '^calls$', turns: [{ text: 'I will look.', delay_ms: 300, calls: [{ name: 'forecast', args: {} }] }, { text: TEXT }] },
   ...Array.from({ length: TEXT_BYTES + 1 }, (_, at) => failing(`cut at ${at}`, { at, times: 1 })),
-  { match: '^long', turns: [{ text: LONG, chunk: 1, gap_ms: 10 }] },
+  { match: '^long', turns: [{ text: LONG, chunk: 1, gap_ms: 30 }] },
   { match: '^plain', turns: [{ text: TEXT }] },
 ];
 

@@ -104,7 +104,7 @@ describe('a webhook', () => {
     const { url, seen } = await startReceiver(t);
     const home = await startHooked(t, [{ url, events: ['interaction.resolved'] }]);
     const { open: [asked] } = await waiting(home.server, 'choose');
-    await move(home.server, asked.interactionId, { expiresAt: new Date(Date.now() + 200).toISOString() });
+    await move(home.server, asked.interactionId, { expiresAt: new Date(Date.now() + 1000).toISOString() });
     await arrived(seen, 1);
     assert.equal(assertGenuine(seen[0]).interaction.status, 'expired');
   });

@@ -26,9 +26,12 @@ test('subscribing again is not leaving, under on_disconnect: cancel', async (t) 
   const socket = new WebSocket(`${server.url.replace('http', 'ws')}${AGENT}/ws`);
   t.after(() => socket.terminate());
   await once(socket, 'open');
+  const seen = [];
+  socket.on('message', (text) => seen.push(JSON.parse(text).type));
   for (let i = 0; i < 5; i++) {
+    seen.length = 0;
     socket.send(JSON.stringify({ type: 'subscribe', sessionId: threadId, after: 0 }));
-    for (let delta = false; !delta;) delta = JSON.parse((await once(socket, 'message'))[0]).type === 'text.delta';
+    await waitFor('a delta', () => seen.includes('text.delta'));
   }
   assert.equal(await ended(server, threadId), 'completed');
 });

@@ -140,6 +140,11 @@ test('agents and settings', async () => {
   await client.changeSettings(agent.name, { maxToolRounds: null });
 });
 
+test('channels: none here, and nobody to sign in to', async () => {
+  assert.deepEqual(await client.channels(), []);
+  await assert.rejects(client.login('wx'), refused('not_found'));
+});
+
 describe('who one is', () => {
   test('without a key, with one, and with a session', async (t) => {
     const { home, client: make } = await start(t);

@@ -16,7 +16,7 @@ import { assertSame, CLIENTS, newThread, story, Tab } from './agui.mjs';
 const SLOW = Array.from({ length: 400 }, (_, i) => `word ${i}`).join(' ');
 const LINES = [
   { match: '^wait', turns: [{ text: 'I wait.', calls: [tool('wait', { until: 'go' })] }, { text: 'Done.' }] },
-  { match: '^slow', turns: [{ text: SLOW, chunk: 4, gap_ms: 5 }] },
+  { match: '^slow', turns: [{ text: SLOW, chunk: 4, gap_ms: 15 }] },
   { match: '^hello', turns: [{ text: 'Hello.' }] },
 ];
 

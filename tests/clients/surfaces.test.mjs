@@ -12,7 +12,7 @@ import { ask, order, startPlace, tool } from '../api/people.mjs';
 import { assertSame, CLIENTS, newThread, plain, reload, story, Tab } from './agui.mjs';
 
 const LONG = Array.from({ length: 40 }, (_, i) => `word ${i}, 字 👋`).join(' ');
-const SLOW = { chunk: 4, gap_ms: 8 };
+const SLOW = { chunk: 4, gap_ms: 20 };
 const LINES = [
   { match: '^hello', turns: [{ text: 'Hello.' }] },
   { match: '^other', turns: [{ text: 'Other.' }] },

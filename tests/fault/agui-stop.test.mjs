@@ -13,7 +13,7 @@ import { within } from '../api/server.mjs';
 import { user } from '../api/talk.mjs';
 import { lint } from '../clients/lint.mjs';
 
-const STOP_MS_MAX = 5000;
+const STOP_MS_MAX = 20_000;
 const MOMENTS_MS = [0, 2, 5, 10, 20, 40, 80]; // behind the last byte of the request
 const LINES = [{ turns: [{ calls: [tool('wait', { until: 'never' })] }, { text: 'Done.' }] }];
 const BODY = { protocolVersion: '1.0', threadId: 't', runId: 'r1', messages: [user(`hold ${'x'.repeat(6_000_000)}`, 'u1')] };

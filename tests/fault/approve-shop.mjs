@@ -4,6 +4,7 @@
 // before the answer. What a test knows about executions it knows from there, never from the server.
 
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -25,6 +26,9 @@ const ACCEPT = (response, { n }) => {
 };
 
 export class Shop {
+  // Of its own on loopback: nobody else gets the port of one that is closed for a while.
+  host = `127.${randomInt(1, 255)}.${randomInt(256)}.${randomInt(1, 255)}`;
+
   // `respond(response, {n, key, args})` says how the n-th execution ends. `t` closes it.
   static async open(t, respond = ACCEPT) {
     const shop = new Shop();
@@ -42,7 +46,7 @@ export class Shop {
 
   // Also opens a closed one again, at the same address.
   async listen() {
-    this.server.listen(this.port ?? 0, '127.0.0.1');
+    this.server.listen(this.port ?? 0, this.host);
     await once(this.server, 'listening');
     this.port = this.server.address().port;
   }
@@ -80,7 +84,7 @@ export class Shop {
   // Resolves when everything that clients have sent is taken: who came before this visit was let in before it, and who
   // is dead is gone when his bytes are read.
   async quiet() {
-    const visit = request({ host: '127.0.0.1', port: this.port, path: '/ping', agent: false });
+    const visit = request({ host: this.host, port: this.port, path: '/ping', agent: false });
     visit.end();
     const [response] = await once(visit, 'response');
     response.resume();
@@ -94,7 +98,7 @@ export class Shop {
   // The line of fermata.yaml for a tool that is this shop.
   tool({ name = 'place_order', effect = 'write', idempotent = false } = {}) {
     const schema = { type: 'object', required: ['item', 'count'], properties: { item: { type: 'string' }, count: { type: 'integer' } } };
-    const http = { name, url: `http://127.0.0.1:${this.port}/`, description: 'Places an order.', schema, effect, idempotent };
+    const http = { name, url: `http://${this.host}:${this.port}/`, description: 'Places an order.', schema, effect, idempotent };
     return `  - http: ${JSON.stringify(http)}\n`; // JSON is YAML
   }
 }

@@ -15,13 +15,13 @@ import { attempt, makeFolder, readLog, recover, watched } from './kill.mjs';
 import { DISK_MIB, fill, smallDisk } from './kit.mjs';
 import { checkDatabase, checkTold, readDatabase, sql, Told } from './oracle.mjs';
 
-const HEAL_MS_MAX = 5000;
+const HEAL_MS_MAX = 20_000;
 const STORE_EXIT_UNKNOWN = 70;
 const CALLS_MAX = 2000; // of one name in the scenario
 
 // ---- full ----
 
-const SLOW = 'tick '.repeat(160);
+const SLOW = 'tick '.repeat(500);
 const LINES = [
   { match: 'slow', turns: [{ text: SLOW, gap_ms: 4 }] },
   { turns: [{ text: 'Done.' }] },

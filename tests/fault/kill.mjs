@@ -21,7 +21,7 @@ export const build = process.env.FERMATA_KILL_BUILD ?? new URL('../../build/clan
 export const program = join(build, 'fermata');
 const preload = join(build, 'tests/fault_preload.so');
 
-const MOVE_ON_MS_MAX = 5000; // after a restart
+const MOVE_ON_MS_MAX = 20_000; // after a restart
 const EXIT_MS_MAX = 10_000;
 const FIRST_KEY = 'a-first-key-that-is-only-used-by-the-tests';
 const headers = bearer(FIRST_KEY);

@@ -12,7 +12,7 @@ import { startServer, within } from '../api/server.mjs';
 import { get, publish, startStreamd, until, withConnections } from './kit.mjs';
 
 const CLIENTS = 500;
-const STOP_MS_MAX = 5000;
+const STOP_MS_MAX = 20_000;
 
 // Brings a streamd with `count` connections into the state that `prepare` makes, and ends it.
 async function checkStop(count, { prepare, check, signals = 1 }) {

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { RawConnection } from '../api/raw.mjs';
 import { get, startStreamd, until, withConnections } from './kit.mjs';
 
-const LIMIT_MS = 300;
+const LIMIT_MS = 1000;
 const DRIP_MS = 20; // a byte in each: never silent for as long as the limit
 
 let server;

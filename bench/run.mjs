@@ -22,6 +22,7 @@ import {
 import { dialectsRow } from './dialects.mjs';
 import { chunkRow, streamsRow } from './models.mjs';
 import * as open from './open.mjs';
+import * as page from './page.mjs';
 
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
 
@@ -353,6 +354,10 @@ const rows = [
   ['open-answer', '  p99 from answer to completed run, 100 random', open.answer, noBudget],
   ['history', 'p99 of 50 messages of 100,000', historyPage, below(5, 'ms')],
   ['history-cards', 'p99 of 50 cards of 100,000 messages', historyCards, below(5, 'ms')],
+  ['page-stream', '200 tokens/s into 40 kB, in a browser', page.streaming(1), ratioAbove(1.5)],
+  ['page-slow', '  the same on a processor 4 times as slow', page.streaming(4), ratioAbove(1.5)],
+  ['page-open', '10,000 messages, address to last words painted', page.open, noBudget],
+  ['page-prepend', '  longest task when older ones come in', page.prepend, noBudget],
   ['json', 'JSON, one document parsed', jsonParse, noBudget],
   ['compile-ui', 'cards compiled from tests/ui, with the parse', compileUi, above(100)],
 ];

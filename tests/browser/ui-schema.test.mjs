@@ -208,11 +208,13 @@ describe('patching', () => {
     const stack = { type: 'stack', direction: 'vertical', appearance: 'plain', children: [text('in it')] };
     const own = [ // what stands in the same place is of one tag, and has other attributes
       [text('a', { format: 'markdown', maxLines: 2 })], [stack], [text('b', { format: 'markdown' })], [stack, text('c', { maxLines: 2 })],
+      [text('1\n2\n3', { maxLines: 2 })], [text('1\n2', { maxLines: 2 })], // as high, and nothing more to show
+      [text('1\n2\n3\n4', { maxLines: 2 })], [text('3\n4\n5\n6', { maxLines: 2 })],
       [text('d', { role: 'code' })], [button('undefined', { type: 'url', url: 'https://a.example' })], [stack], [button('', { type: 'url', url: 'x:' })],
     ].map((children, n) => ({ file: `own ${n}`, schema: { ...card([]), root: { ...stack, children } } }));
     const list = [...own, ...cards];
     for (const [i, { file, schema }] of list.entries()) {
-      await page.evaluate(([one, other]) => {
+      await page.evaluate(async ([one, other]) => {
         window.cards[0].schema = one; // after the card before
         const fresh = document.createElement('ui-schema');
         fresh.icons = '/icons.svg';
@@ -220,9 +222,11 @@ describe('patching', () => {
         fresh.schema = other;
         window.cards[1].replaceWith(fresh);
         window.cards[1] = fresh;
+        for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); // what depends on sizes is decided with the frame
       }, [schema, structuredClone(schema)]);
       const after = await serialise(page, 'ui-schema >> nth=0'), fresh = await serialise(page, 'ui-schema >> nth=1');
       assert.equal(after, fresh, `${file} after ${list[i - 1]?.file}`);
+      await page.evaluate(() => { for (const fold of window.cards[0].shadowRoot.querySelectorAll('details')) fold.open = true; });
     }
   });
 

@@ -13,8 +13,8 @@ export const isText = (value: unknown): value is string => typeof value === 'str
 export const isFields = (value: unknown): value is Fields => !!value && typeof value === 'object' && !Array.isArray(value);
 
 // What a table has for a word that may be anything.
-export const pick = <T>(table: { [word: string]: T }, word: unknown): T | undefined =>
-  (isText(word) && Object.hasOwn(table, word) ? table[word] : undefined);
+export const pick = <T>(table: { [word: string]: T }, word: unknown): T | false | undefined =>
+  isText(word) && Object.hasOwn(table, word) && table[word];
 
 // Where an address leads, if it is one of http, https, mailto or tel.
 export function linkOf(address: unknown): URL | false | null {

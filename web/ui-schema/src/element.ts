@@ -18,18 +18,17 @@ export class UiSchemaElement extends HTMLElement {
   readonly #marks = new Map<string, Mark>();
   #schema?: UiSchema;
   #markdown?: Markdown;
+  // A folded text offers to show all of it only if there is more.
+  readonly #sizes = new ResizeObserver(() => {
+    for (const text of this.shadowRoot!.querySelectorAll('.clamp')) {
+      const details = text.nextSibling as HTMLDetailsElement;
+      details.hidden = !details.open && text.scrollHeight <= text.clientHeight;
+    }
+  });
 
   constructor() {
     super();
-    const root = this.attachShadow({ mode: 'open' });
-    root.adoptedStyleSheets = [sheet];
-    // A folded text offers to show all of it only if there is more.
-    new ResizeObserver(() => {
-      for (const text of root.querySelectorAll('.clamp')) {
-        const details = text.nextSibling as HTMLDetailsElement;
-        details.hidden = !details.open && text.scrollHeight <= text.clientHeight;
-      }
-    }).observe(this);
+    this.attachShadow({ mode: 'open' }).adoptedStyleSheets = [sheet];
   }
 
   attributeChangedCallback(): void { this.#draw(); }
@@ -76,6 +75,8 @@ export class UiSchemaElement extends HTMLElement {
       const box = this.children[i]!;
       if (!box.firstChild) box.append(this.#markdown!(text));
     });
+    this.#sizes.disconnect(); // anew: other words may fold elsewhere in a box of the same size
+    this.#sizes.observe(this);
   }
 }
 

@@ -38,10 +38,9 @@ export function place(parent: ParentNode & Node, views: View[]): void {
     if (element === at) at = at.nextSibling;
     else parent.insertBefore(element, at);
     for (const name in attrs) {
-      const value = attrs[name] || '';
-      if (value === (element.getAttribute(name) ?? '')) continue;
-      if (value) element.setAttribute(name, value);
-      else element.removeAttribute(name);
+      const value = attrs[name];
+      if (!value) element.removeAttribute(name);
+      else if (value !== element.getAttribute(name)) element.setAttribute(name, value);
     }
     element.onclick = click ?? null;
     if (!isText(kids)) kids && place(element, kids);

@@ -34,7 +34,7 @@ const SHEET = `
 slot { white-space: normal }
 
 .badge {
-  --c: var(--quiet); padding: 0 8px; font-size: .9em; line-height: 1.5;
+  --c: var(--quiet); padding: 0 8px; font-size: .9em;
   border: 1px solid transparent; border-radius: 1em; color: var(--c); background: color-mix(in srgb, var(--c) 11%, transparent);
 }
 .secondary { --c: var(--ink) }

@@ -112,7 +112,8 @@ export function viewOf(host: Host, marks: Map<string, Mark>): [View[], string[]]
       slot ? 'div' : tag, slot ? [h('slot', null, '', { name: `md${slots.push(content) - 1}` })] : content,
       css(role, lead && 'lead', status(node.status), lines && `clamp ${lines}`),
       { title: lines && content, ...code && { tabindex: '0', role: 'region', 'aria-label': say('code') } }, 'text');
-    return content && (lines ? h('div', [view, h('details', [h('summary', say('more'))])]) : view);
+    // Other words are folded anew.
+    return content && (lines ? h('div', [view, h('details', [h('summary', say('more'))], '', {}, content)]) : view);
   };
 
   const button = (node: Fields): Maybe => {

@@ -336,8 +336,8 @@ describe('trouble', () => {
     fake.sayAll([...words, ['bob', 'hi']]); // one poll
     await line.waitForSend('bob', HELLO);
     const of = "SELECT json_extract(body, '$.text') AS text FROM channel_inbox WHERE json_extract(body, '$.sender') LIKE 'alice%' ORDER BY n";
-    await waitFor('all of it is taken', () => rows(home, of).length >= words.length, 60_000);
-    await fake.waitUntilRead({ timeoutMs: 60_000 });
+    await waitFor('all of it is taken', () => rows(home, of).length >= words.length, 180_000);
+    await fake.waitUntilRead({ timeoutMs: 180_000 });
     assert.deepEqual(rows(home, of).map(({ text }) => text), words.map(([, text]) => text), 'once, in order');
     assert.match(home.server.stderr(), /channel\.full/);
     assert.doesNotMatch(home.server.stderr(), /channel\.not_allowed/);

@@ -41,7 +41,7 @@ const TROUBLE = /^(?:That could not be taken|没有处理成功)/;
 const NOT_YOURS = /^(?:Somebody else decides|这项由其他人决定)/;
 const IN_GROUP = /^(?:This cannot be decided in a group|群聊里不能)/;
 const BAD_LINK = /^(?:This code is wrong or has expired|绑定码不对)/;
-const soon = () => new Date(Date.now() + 150).toISOString();
+const soon = () => new Date(Date.now() + 2000).toISOString(); // behind the request that says so
 
 let home, street, lines;
 const keys = {};

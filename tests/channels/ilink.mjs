@@ -41,7 +41,8 @@
 // Trouble: failNext(endpoint, how, times = 1); endpoint as in the path: 'sendmessage', 'getupdates', 'upload', ...
 //   how: 'cut' before anything happens; 'cut-after' it happened, without an answer; 'cut-half' in the middle of the
 //   answer; 'hang' and 'hang-after' no answer until the client leaves; 'garbage' no JSON; {status, body, headers};
-//   {ret, errcode, errmsg}: refused so; {delayMs}: late. failures() says how many still wait.
+//   {ret, errcode, errmsg}: refused so; {delayMs}: late; {until}: a promise, late until it is kept. failures() says how
+//   many still wait.
 //   killToken(), reviveToken(): -14 for everybody from now on, and no longer. down(), up(): nobody listens, and again.
 // Waiting: waitForSend(match, {from: 0, timeoutMs: 10000}): the first send from index `from` on that matches: a text, a
 //   RegExp or a function of the entry. waitFor('typings', match, options) for the other lists.
@@ -441,6 +442,7 @@ export class Ilink {
       const call = this.callOf(request, bytes, far, leave.signal);
       const how = this.plans.get(call.endpoint)?.shift();
       if (how?.delayMs) await pause(how.delayMs, undefined, { signal: leave.signal, ref: false });
+      if (how?.until) await how.until;
       if (how === 'cut') return void request.socket.destroy();
       if (how === 'hang') return undefined;
       const told = typeof how === 'object' && ['status', 'ret', 'errcode'].some((name) => name in how);

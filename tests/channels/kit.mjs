@@ -23,7 +23,7 @@ import { startIlink } from './ilink.mjs';
 import { startOa } from './oa.mjs';
 import { startTelegram } from './telegram.mjs';
 
-const SEND_MS_MAX = 15_000;
+const SEND_MS_MAX = 60_000;
 
 // Words in Chinese, as the seed tells it.
 export const SEED = [
@@ -57,6 +57,13 @@ export async function startWeixin(t, { ilink: options = {}, allow = 'allow: ["*"
 
 // The texts a person has on the phone, in order.
 export const seen = (ilink, user) => ilink.sends.filter((sent) => sent.to === `${user}@im.wechat`).map((sent) => sent.text);
+
+// A promise and the function that keeps it: what waits for it goes on when the test says so.
+export function latch() {
+  let open;
+  const opened = new Promise((resolve) => { open = resolve; });
+  return { opened, open };
+}
 
 // All conversations of a person, newest first; and the one there is.
 export async function conversations(server, user, headers) {

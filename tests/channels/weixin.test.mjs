@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { answer, inbox, rows } from '../api/asking.mjs';
 import { history, waitFor } from '../api/talk.mjs';
 import { bearer } from '../api/home.mjs';
-import { channelState, conversations, linkCode, seen, startWeixin } from './kit.mjs';
+import { channelState, conversations, latch, linkCode, seen, startWeixin } from './kit.mjs';
 
 const QUESTION = '❓ 会议定在哪天？\n\n1. 周一\n2. 周二\n3. 周三\n\n请回复数字或直接输入你的回答';
 const DONE = '好的，就这么定。';
@@ -173,9 +173,12 @@ describe('several surfaces', () => {
     const { interactions: [open] } = await inbox(home.server);
     const from = newest(ilink);
     // The notice is still on its way, so the reply is written without knowing.
-    ilink.failNext('sendmessage', { delayMs: 2000 }, 1);
+    const { opened, open: deliver } = latch();
+    ilink.failNext('sendmessage', { until: opened }, 1);
     assert.equal((await answer(home.server, open.interactionId, { choices: ['c3'] })).status, 200);
     ilink.say('alice', '2');
+    await waitFor('it is looked at', () => rows(home, "SELECT 1 FROM channel_inbox WHERE state=2 AND json_extract(body, '$.text')='2'").length);
+    deliver();
     await ilink.waitForSend(DONE, from);
     await waitFor('both to be told', () => seen(ilink, 'alice').filter((text) => text.includes('周三') && text !== QUESTION).length === 2);
     const [thread] = await conversations(home.server);
@@ -295,7 +298,7 @@ describe('the platform', () => {
     await ilink.waitUntilRead();
     const from = newest(ilink);
     ilink.say('alice', 'again, hello');
-    await ilink.waitForSend('Done.', from).catch(() => {});
+    await ilink.waitForSend(CODE, from);
     const [thread] = await conversations(home.server);
     const { messages } = await history(home.server, thread.threadId);
     assert.deepEqual(messages.filter((row) => row.role === 'user').map((row) => row.content), ['hello', 'again, hello']);
@@ -353,11 +356,13 @@ describe('the platform', () => {
     const { home, ilink } = await startWeixin(t);
     await linked(home, ilink, 'alice');
     const waiting = () => rows(home, 'SELECT count(*) AS n FROM channel_inbox WHERE state<2')[0].n;
-    ilink.failNext('download', { delayMs: 5000 });
+    const { opened, open: deliver } = latch();
+    ilink.failNext('download', { until: opened });
     ilink.sayAll([['alice', 'book it'], ['alice', 'look', { file: { kind: 'file', name: 'a.csv', bytes: Buffer.from('1') } }],
       ['alice', 'thanks a lot'], ['alice', '', { file: { kind: 'file', name: 'b.csv', bytes: Buffer.from('2') } }]]); // one poll
     const asked = await ilink.waitForSend(CODE);
     assert.equal(waiting(), 3, 'the others are looked at after that');
+    deliver();
     await waitFor('they are', () => !waiting(), 60_000);
     assert.equal((await inbox(home.server)).interactions.length, 1, 'and have settled nothing');
     await ilink.waitForSend(/^Got it\./);

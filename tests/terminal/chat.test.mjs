@@ -25,7 +25,7 @@ const LINES = [
   { match: '^slow', turns: [{ text: 'one two three four five six seven eight nine ten eleven twelve', gap_ms: 150 }] },
   { match: '^long', turns: [{ text: `${'word '.repeat(10_000)}finis`, chunk: 1 }] }, // more than the server keeps for a reader
   { match: '^endless', turns: [{ text: 'again and again '.repeat(200), gap_ms: 50 }] },
-  { match: '^late', turns: [{ text: 'Let me see what there is to do about it.', gap_ms: 100, calls: [tool('calendar_write', MEETING)] }, { text: 'Then not.' }] },
+  { match: '^late', turns: [{ text: 'Let me see what there is to do about it.', gap_ms: 400, calls: [tool('calendar_write', MEETING)] }, { text: 'Then not.' }] },
   { match: '^remove', turns: [{ calls: [tool('calendar_delete', { id: 'evt_1' })] }, { text: 'Gone.' }] },
   { match: '^forge', turns: [{ calls: [tool('calendar_write', { ...MEETING, title: FORGED })] }, { text: 'Booked.' }] },
   { match: '^several', turns: [{ calls: [ask('Which days?', { choices: ['Mon', 'Tue', 'Wed'], multi: true })] }, { text: 'Noted.' }] },

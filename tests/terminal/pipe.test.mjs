@@ -23,6 +23,7 @@ const LINES = [
   { match: '^days', turns: [{ calls: [ask('Which days?', { choices: ['Mon', 'Tue', 'Wed'], multi: true })] }, { text: 'Noted.' }] },
   { match: '^fail', turns: [{ fail: { at: 'start', status: 400 } }] },
   { match: '^long', turns: [{ text: LONG, chunk: 1 }] },
+  { match: '^slow', turns: [{ text: 'I **do not** know.', delay_ms: 1000 }] }, // whoever follows is there by then
   { match: 'line one\nline two', turns: [{ text: 'Two lines.' }] },
   { turns: [{ text: 'I **do not** know.' }] },
 ];
@@ -80,7 +81,7 @@ test('no line approves anything', async (t) => {
 
 test('--json prints the events', async (t) => {
   const home = await start(t);
-  const { code, stdout, stderr } = await piped(home, ['chat', '--json'], 'hello\n');
+  const { code, stdout, stderr } = await piped(home, ['chat', '--json'], 'slow\n');
   assert.equal(code, 0, stderr);
   const events = stdout.trimEnd().split('\n').map((line) => JSON.parse(line));
   assert.equal(events[0].type, 'message.added');

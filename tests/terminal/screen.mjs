@@ -15,7 +15,8 @@ import { get, runOf, waitFor } from '../api/talk.mjs';
 
 const POLL_MS = 20;
 const SCREEN_MS_MAX = 20_000;
-const RUN_MS_MAX = 30_000;
+const RUN_MS_MAX = 120_000;
+const LONG_MS_MAX = 90_000; // a run of ten thousand words, letter by letter
 const SANITIZER = /ERROR: \w+Sanitizer|runtime error:/;
 
 const program = () => resolve(buildFolder(), 'fermata');
@@ -128,7 +129,7 @@ export class Screen {
 export async function fallBehind(home, pid) {
   process.kill(pid, 'SIGSTOP');
   const { threads: [{ threadId }] } = (await get(home.server, '/threads?limit=1')).json();
-  await waitFor('the run', async () => (await runOf(home.server, threadId)).status === 'completed');
+  await waitFor('the run', async () => (await runOf(home.server, threadId)).status === 'completed', LONG_MS_MAX);
   process.kill(pid, 'SIGCONT');
 }
 

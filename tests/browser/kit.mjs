@@ -29,7 +29,7 @@ const PROGRAMS = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-
 const STEP_MS_MAX = 30_000;
 
 // Resolves with what `fn` gives once that is truthy.
-export async function until(what, fn, ms = 15_000) {
+export async function until(what, fn, ms = 40_000) {
   for (const end = Date.now() + ms; ;) {
     const value = await fn();
     if (value) return value;
@@ -179,11 +179,15 @@ export async function serialise(page, selector = '[data-testid=log]') {
   return page.locator(selector).first().evaluate(serialiseInPage);
 }
 
+// Two frames later: what came in before is drawn, and what depends on sizes is decided.
+export const drawn = (page) => page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+
 // What a page shows once it does not change any more, and nothing on it is under way.
 export async function settledText(page) {
   let before;
   return until('the page to be at rest', async () => {
     await page.getByTestId('turn').first().waitFor();
+    await drawn(page);
     const now = await serialise(page);
     const rest = now === before && !/aria-busy="true"|data-highlight="wait"/.test(now);
     before = now;

@@ -199,7 +199,8 @@ export function Deadline({ asked }: { asked: Asked }) {
 function Settled({ asked, state }: { asked: Asked; state: State }) {
   const { id, choices, answer = '' } = asked;
   const said = saidOf(answer, choices), fields = said.fields && Object.entries(said.fields);
-  const unsent = lineOf((late.value[id]?.body ?? draftOf(id).value) as Said, choices); // what this person had typed or pressed
+  // What this person had typed or pressed. While it is on its way it may be that which settled this: its event can come before the server's yes.
+  const out = outgoingAnswer(id), unsent = (!out || out.state === 'failed') && lineOf((late.value[id]?.body ?? draftOf(id).value) as Said, choices);
   useEffect(() => overtaken(id), []);
   const forget = (): void => {
     const { [id]: _, ...rest } = late.value;

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 
 import { WebSocket } from 'ws';
@@ -95,7 +95,11 @@ describe('the kit', () => {
   test('the proxy passes, counts, holds, cuts, refuses, and turns to another server', async (t) => {
     const proxy = await cuttingProxy(server);
     t.after(() => proxy.close());
-    const get = async () => (await fetch(`${proxy.url}/healthz`)).status;
+    const get = async () => { // on a line of its own: one that was kept alive may just have been cut
+      const [response] = await once(request(`${proxy.url}/healthz`, { agent: false }).end(), 'response');
+      response.resume();
+      return response.statusCode;
+    };
     const socket = new WebSocket(`${proxy.url.replace('http', 'ws')}/api/v1/agent/ws`);
     socket.on('error', () => {});
     await within(STEP_MS_MAX, 'open', once(socket, 'open'));

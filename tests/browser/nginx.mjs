@@ -4,6 +4,7 @@
 // of its own, on a free port, needing no rights.
 
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
@@ -12,13 +13,16 @@ import { join } from 'node:path';
 
 import { ROOT, until } from './kit.mjs';
 
+// A port that is free, and stays so: it is none of those that the system gives to whoever asks for any (from 32768 on).
 export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(20_000, 32_768), server = createServer().listen(port, '127.0.0.1');
+    const free = await once(server, 'listening').then(() => true, () => false);
+    if (!free) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 async function documented() {

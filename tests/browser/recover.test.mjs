@@ -152,6 +152,7 @@ test('two browsers: a question answered in one is read-only in the other, whose 
 test('two browsers answer at the same time: one answer counts, both show it', async (t) => {
   const one = await open(t);
   await say(one.page, 'ask');
+  await one.page.getByTestId('ask-card').waitFor();
   const two = await open(t, `/#/t/${await idOf(one.page)}`);
   two.problems.allow(/409/);
   one.problems.allow(/409/);

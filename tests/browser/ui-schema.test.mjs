@@ -15,6 +15,7 @@ import { axe, newPage, openBrowser, ROOT, screen, serialise, until } from './kit
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; base-uri 'none'; "
   + "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+const COPIED_MS = 1500; // of web/ui-schema/src/view.ts
 const NAMES = ['calendar-check', 'check', 'circle-check', 'clock', 'download', 'file', 'trash-2', 'triangle-alert', 'users', 'x'];
 
 const cards = readdirSync(join(ROOT, 'tests/ui')).filter((file) => file.endsWith('.json'))
@@ -308,11 +309,17 @@ describe('actions', () => {
       button('a0', all.copy), button('a1', { type: 'copy', content: 'two' }), button('a2', all.event),
       { type: 'kv', items: [{ key: 'id', label: '编号', value: 'evt_1', copyable: true }, { key: 'n', value: { a: 1 }, copyable: true }] },
     ], { locale: 'zh-CN' })], { permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.evaluate((ms) => { // that while lasts until goOn(): a slow machine would miss it
+      const later = window.setTimeout, held = [];
+      window.setTimeout = (fn, after, ...rest) => (after === ms ? void held.push(fn) : later(fn, after, ...rest));
+      window.goOn = () => { for (const fn of held.splice(0)) fn(); };
+    }, COPIED_MS);
     const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
     const press = async (name, says, holds) => {
       await page.getByRole('button', { name, exact: true }).click();
       await page.getByRole('status').getByText(says, { exact: true }).waitFor();
       assert.equal(await clipboard(), holds);
+      await page.evaluate(() => window.goOn());
       await until('it goes away', async () => !(await read(page)).includes(says));
     };
     await press('Button a0', 'There it is', all.copy.content);

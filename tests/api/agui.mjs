@@ -8,7 +8,7 @@ import { request } from 'node:http';
 import { within } from './server.mjs';
 import { AGENT } from './talk.mjs';
 
-const STREAM_MS_MAX = 20_000;
+const STREAM_MS_MAX = 60_000;
 
 // Sends a RunAgentInput: {status, headers, text, events, whole}; `events` is filled as they come, `whole` resolves at the end. A
 // refusal has json() as other answers have.

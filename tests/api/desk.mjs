@@ -13,7 +13,7 @@ import { buildFolder, within } from './server.mjs';
 import { get, waitFor } from './talk.mjs';
 
 const CALL_MS_MAX = 70_000;
-const EXIT_MS_MAX = 20_000;
+const EXIT_MS_MAX = 60_000;
 const SANITIZER = /ERROR: \w+Sanitizer|runtime error:/;
 
 export const MODERN = '2026-07-28';

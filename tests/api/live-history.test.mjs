@@ -21,7 +21,7 @@ import { accepted, AGENT, cancel, user, waitFor } from './talk.mjs';
 const KIB = 1024, MIB = 1024 * KIB;
 const COUNT = 200;
 const AT_ONCE = 8;
-const STEP_MS_MAX = 40_000;
+const STEP_MS_MAX = 120_000;
 const CARD_FACT_MAX = 48 * KIB, RESULT_FACT_MAX = 64 * KIB;
 const SIZES = [1, 2, 100, 4000, 32 * KIB, RESULT_FACT_MAX, RESULT_FACT_MAX + 1, 300 * KIB, MIB, MIB + 1, 2 * MIB];
 

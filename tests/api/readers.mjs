@@ -11,7 +11,7 @@ import { within } from './server.mjs';
 import { AGENT, waitFor } from './talk.mjs';
 import { parse } from '../clients/lint.mjs';
 
-const MS_MAX = 30_000;
+const MS_MAX = 60_000;
 
 // Bytes that lie in the kernel between a client and the server: {up, down}. Each side of a connection has a line there, with
 // what it has sent and the other has not acknowledged, and what has come and it has not read.

@@ -8,8 +8,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const START_MS_MAX = 20_000;
-const STOP_MS_MAX = 20_000;
+const START_MS_MAX = 60_000;
+const STOP_MS_MAX = 60_000;
 const READY = /^fermata: listening on http:\/\/(.+):(\d+)$/m;
 const SANITIZER = /ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:/;
 

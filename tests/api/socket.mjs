@@ -10,7 +10,7 @@ import { RawConnection } from './raw.mjs';
 import { within } from './server.mjs';
 import { AGENT, isPreview, Texts, TIME } from './talk.mjs';
 
-const MS_MAX = 20_000;
+const MS_MAX = 60_000;
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 export const TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10;

@@ -13,7 +13,7 @@ import { call, Home, postJson } from './home.mjs';
 import { within } from './server.mjs';
 
 export const AGENT = '/api/v1/agent';
-const EVENT_MS_MAX = 20_000;
+const EVENT_MS_MAX = 60_000;
 const POLL_MS = 10;
 const PREVIEWS = ['text.message.start', 'text.delta', 'reasoning.delta', 'message.discard', 'tool.call.start', 'tool.call.args', 'tool.progress'];
 const FRAME = /^(?:id: (\d+)\n)?event: ([a-z.]+)\ndata: (.+)$/; // the dot: no line ends inside

@@ -16,7 +16,7 @@ import { within } from '../api/server.mjs';
 import { AGENT, get, openEvents } from '../api/talk.mjs';
 import { lint, parse } from './lint.mjs';
 
-const RUN_MS_MAX = 30_000;
+const RUN_MS_MAX = 60_000;
 
 export const CLIENTS = [
   { version: '1.0.0', profile: 'new', HttpAgent: HttpAgent1 },

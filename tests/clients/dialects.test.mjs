@@ -16,7 +16,7 @@ import { ask, order, startPlace, tool } from '../api/people.mjs';
 import { CLIENTS, newThread, Tab } from './agui.mjs';
 import { lint, parse } from './lint.mjs';
 
-const READ_MS_MAX = 20_000;
+const READ_MS_MAX = 60_000;
 const LINES = [
   { match: '^all', turns: [
     { reasoning: 'Let me see.', text: 'I look, wait, ask and order.', calls: [tool('look', { reply: 'seen' }), tool('wait', { until: 'go' }), ask('How long?'), ask('Where?'), order('tea')] },

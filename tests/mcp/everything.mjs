@@ -14,7 +14,7 @@ import { waitFor } from '../api/talk.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const PROGRAM = join(here, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
-const START_MS_MAX = 20_000;
+const START_MS_MAX = 60_000;
 
 // Behind HTTP, on a port that `t` frees: {url, port, kill()}. `port`: one that was used before.
 export async function startWeb(t, port = 0) {

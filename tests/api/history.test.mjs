@@ -299,7 +299,7 @@ describe('threads', () => {
   });
 
   describe('rename', () => {
-    before(() => accepted(server, { threadId: 'named', messages: [user('hi')] }));
+    before(() => talk({ after: (fn) => after(fn) }, server, { threadId: 'named', messages: [user('hi')] }));
 
     test('another title, for good', async () => {
       const answer = await patch('named', { title: 'Neu 标题 👋' });

@@ -275,10 +275,11 @@ for (const kind of KINDS) {
 
     test('a provider that says nothing is given up after the time for a first byte', async (t) => {
       const { server, scenes } = await startModelled(t, kind, { hang: [{ hang: true }, text('Awake.')] }, { env: { FERMATA_MODEL_FIRST_BYTE_S: '1' } });
+      const before = Date.now(); // the time runs from when the request is sent, which nobody here sees
       const { facts } = await talk(t, server, { messages: [user('hang')] });
       assert.equal(ofType(facts, 'text.message.end').at(-1).content, 'Awake.');
-      const [first, second] = scenes.asked('hang');
-      assert.ok(second.at - first.at >= 990, `after ${second.at - first.at} ms`);
+      const [, second] = scenes.asked('hang');
+      assert.ok(second.at - before >= 990, `after ${second.at - before} ms`);
     });
 
     test('one that falls silent in the middle likewise', async (t) => {

@@ -45,10 +45,8 @@ process.stdin.setEncoding('utf8').on('data', (text) => {
 }).on('end', () => process.exit(0));
 `;
 
-// One that says something when it is told to go.
-const CHATTY = `
-process.stdin.on('data', () => {}).on('end', () => process.stderr.write('last words of ' + process.pid + '\\n', () => process.exit(0)));
-`;
+// One that says something when it is told to go; a shell, since it has only a moment from its start on.
+const CHATTY = 'cat > /dev/null; echo "last words of $$" >&2\n';
 
 class Place {
   static async make(t, yaml, env = {}) {
@@ -295,9 +293,9 @@ describe('MCP servers', () => {
 
   test('one that was started by a reload that fails in the end goes again, and may talk meanwhile', async (t) => {
     const place = await Place.start(t, 'agents: {assistant: {starters: [Old]}}\n');
-    const chatty = join(place.home.data, 'chatty.mjs');
+    const chatty = join(place.home.data, 'chatty.sh');
     await writeFile(chatty, CHATTY);
-    await place.write(`mcp:\n  first: {command: ["${process.execPath}", "${chatty}"]}\n  second: {url: "http://127.0.0.1:1/{x}"}\n`);
+    await place.write(`mcp:\n  first: {command: ["/bin/sh", "${chatty}"]}\n  second: {url: "http://127.0.0.1:1/{x}"}\n`);
     const from = place.server.stderr().length;
     assert.match(await place.hangUp('config.reload_failed'), /mcp\.second\.url/);
     const log = await place.logged('last words', from);

@@ -68,8 +68,11 @@ describe('a result', () => {
       assert.equal(answer.status, 200, answer.text.slice(0, 200));
       assert.equal(answer.headers['content-type'], 'application/json');
       assert.ok(answer.text === whole, 'byte for byte');
-      await waitFor('it is an object', () => rows(home, `SELECT spool, result FROM tool_calls WHERE result_id='${data.messageId}'`)[0].spool === '');
-      assert.equal(rows(home, `SELECT result FROM tool_calls WHERE result_id='${data.messageId}'`)[0].result, '');
+      await waitFor('it is an object', () => {
+        const [{ spool, result, waiting }] = rows(home, `SELECT spool, result, (SELECT sum(waiting) FROM blobs WHERE message_id=result_id) AS waiting
+          FROM tool_calls WHERE result_id='${data.messageId}'`);
+        return spool === '' && result === '' && waiting === 0;
+      });
       const stored = objectsOf(data.messageId);
       assert.equal(stored.length, size > 1024 * KIB ? 2 : 1, 'a long one has an object of its own');
       for (const path of stored) await access(path);

@@ -104,7 +104,7 @@ describe('a webhook', () => {
     const { url, seen } = await startReceiver(t);
     const home = await startHooked(t, [{ url, events: ['interaction.resolved'] }]);
     const { open: [asked] } = await waiting(home.server, 'choose');
-    await move(home.server, asked.interactionId, { expiresAt: new Date(Date.now() + 1000).toISOString() });
+    await move(home.server, asked.interactionId, { expiresAt: new Date(Date.now() + 3000).toISOString() });
     await arrived(seen, 1);
     assert.equal(assertGenuine(seen[0]).interaction.status, 'expired');
   });
@@ -160,17 +160,18 @@ describe('a webhook', () => {
   });
 
   test('that has left the configuration is forgotten', async (t) => {
-    const { url, seen } = await startReceiver(t, [503]);
+    const { url, seen } = await startReceiver(t, Array(100).fill(503));
     const home = await startHooked(t, [{ url, events: ['interaction.opened'] }]);
     await waiting(home.server, 'choose');
     await arrived(seen, 1);
     await home.stop();
+    const told = seen.length;
     assert.equal(rows(home, 'SELECT count(*) AS n FROM outbox')[0].n, 1);
     await configure(home, []);
     await home.start();
     await waitFor('the outbox to be empty', () => rows(home, 'SELECT count(*) AS n FROM outbox')[0].n === 0);
     await waitFor('a line in the log', () => home.server.stderr().includes('webhook.dropped'));
-    assert.equal(seen.length, 1);
+    assert.equal(seen.length, told);
   });
 
   test('that nobody answers does not hold up the runs, and its address is not in the log', async (t) => {

@@ -107,10 +107,12 @@ describe('where it begins', () => {
 });
 
 describe('what it brings', () => {
-  const asked = async (t, events, sessionId) => {
+  // Everything up to `last`, and whatever else is on its way then.
+  const asked = async (t, events, sessionId, last) => {
     const socket = await Socket.open(t, server);
     await socket.subscribe(sessionId, events ? { events } : {});
     await say(socket, sessionId, 'choose');
+    await waitFor(last, () => socket.all.some(({ type }) => type === last));
     await until(server, sessionId, 'waiting');
     await socket.ask({ type: 'ping', id: 'all' });
     const kinds = socket.all.filter(({ type }) => !['ack', 'pong'].includes(type));
@@ -118,7 +120,7 @@ describe('what it brings', () => {
   };
 
   test('by default events and questions', async (t) => {
-    const { kinds, one } = await asked(t, undefined, 'kinds1');
+    const { kinds, one } = await asked(t, undefined, 'kinds1', 'run.finished');
     const { seq, data: { interactionId } } = one('interaction.request');
     assert.deepEqual(one('clarify_request'), { type: 'clarify_request', sessionId: 'kinds1', seq, data: {
       requestId: interactionId, question: 'How long?', choices: ['30 minutes', '1 hour'], allowFreeform: true } });
@@ -128,12 +130,12 @@ describe('what it brings', () => {
   });
 
   test('questions alone', async (t) => {
-    const { kinds } = await asked(t, ['clarify'], 'kinds2');
+    const { kinds } = await asked(t, ['clarify'], 'kinds2', 'clarify_request');
     assert.deepEqual(typesOf(kinds), ['clarify_request']);
   });
 
   test('the desktop form: ai-agent-ask-user, and ai-chat-complete at the end of each leg', async (t) => {
-    const { socket, kinds } = await asked(t, ['ask-user'], 'kinds3');
+    const { socket, kinds } = await asked(t, ['ask-user'], 'kinds3', 'ai-chat-complete');
     const [question, complete] = kinds;
     assert.deepEqual(typesOf(kinds), ['ai-agent-ask-user', 'ai-chat-complete']);
     assert.deepEqual(question.data, { conversationId: 'kinds3', toolCallId: question.data.toolCallId, question: 'How long?',
@@ -145,7 +147,7 @@ describe('what it brings', () => {
   });
 
   test('all three', async (t) => {
-    const { one } = await asked(t, ['native', 'clarify', 'ask-user'], 'kinds4');
+    const { one } = await asked(t, ['native', 'clarify', 'ask-user'], 'kinds4', 'ai-chat-complete');
     for (const type of ['interaction.request', 'clarify_request', 'ai-agent-ask-user', 'ai-chat-complete', 'run.finished']) assert.ok(one(type), type);
   });
 

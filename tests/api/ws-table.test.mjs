@@ -11,10 +11,11 @@ import { after, before, describe, test } from 'node:test';
 import { bearer, call, Home, postJson } from './home.mjs';
 import { BINARY, CLOSE, closeFrame, frame, Frames, handshake, PING, PONG, Socket, TEXT, WS } from './socket.mjs';
 import { RawConnection } from './raw.mjs';
-import { accepted, endOf, isEnd, startTalk, user, waitFor } from './talk.mjs';
+import { accepted, endOf, isEnd, runOf, startTalk, user, waitFor } from './talk.mjs';
 
 const MESSAGE_BYTES_MAX = 256 * 1024;
 const FRAGMENTS_MAX = 64;
+const RUNS_MS_MAX = 300_000; // for hundreds of them
 const ORIGIN = 'https://app.example.com';
 const LINES = [
   { match: '^long', turns: [{ text: 'x'.repeat(30_000), chunk: 3000 }] },
@@ -281,6 +282,10 @@ describe('readers and the server', () => {
     socket.frames.raw.socket.resume();
     const { code } = await socket.closed();
     assert.ok(code === 1013 || code === null, `${code}`); // the close frame fits behind what was queued, or not
+    await waitFor('all runs', async () => {
+      const { runId, status } = await runOf(server, 'w30');
+      return runId === `r${last - 1}` && status === 'completed';
+    }, RUNS_MS_MAX);
     const after = Math.max(0, ...socket.all.filter(({ seq }) => seq !== undefined).map(({ seq }) => seq));
     const again = await Socket.open(t, server);
     await again.subscribe('w30', { after });

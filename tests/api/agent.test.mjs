@@ -65,9 +65,9 @@ const LINES = [
   { match: '^gone', turns: [{ text: 'x', fail: { at: 'start', status: 503 } }] },
   { match: '^broken', turns: [{ text: 'x', fail: { at: 'start', status: 400 } }] },
   { match: '^slowly', turns: [{ text: 'I shall look.', calls: [tool('look',
-    { reply: 'a rather long reply, so that it comes in pieces' })], chunk: 6, gap_ms: 100 }, done] },
+    { reply: 'a rather long reply, so that it comes in pieces' })], chunk: 6, gap_ms: 300 }, done] },
   { match: '^flaky', turns: [{ text: 'Now.', calls: [tool('look', { reply: 'after all' })], fail: { at: 12, times: 1 } }, done] },
-  { match: '^drops', turns: [{ text: 'I begin.', calls: [tool('order', { item: 'so much tea that it takes long to write it all down' })],
+  { match: '^drops', turns: [{ text: 'I begin.', calls: [tool('order', { item: 'so much tea that it takes long to write it all down '.repeat(10) })],
     chunk: 4, gap_ms: 50 }, done] },
   { turns: [{ text: 'Hello.' }] },
 ];
@@ -705,7 +705,7 @@ describe('history while somebody is asked', () => {
   test('an expired question says so', async () => {
     const { open: [one], threadId } = await waiting(server, 'question');
     const moved = await call(server, 'PATCH', `${AGENT}/interactions/${one.interactionId}`, {
-      headers: { 'content-type': 'application/json' }, body: JSON.stringify({ expiresAt: new Date(Date.now() + 1000).toISOString() }),
+      headers: { 'content-type': 'application/json' }, body: JSON.stringify({ expiresAt: new Date(Date.now() + 3000).toISOString() }),
     });
     assert.equal(moved.status, 200, moved.text);
     await ended(server, threadId);

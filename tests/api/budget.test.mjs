@@ -276,7 +276,7 @@ describe('minutes', () => {
   });
 
   test('over while the model speaks: its words are taken back', async (t) => {
-    const { events, facts } = await answered(t, 'slow', (state) => { state.active_ms = MINUTE_MS - 1500; }, 'exhausted');
+    const { events, facts } = await answered(t, 'slow', (state) => { state.active_ms = MINUTE_MS - 4000; }, 'exhausted');
     assert.deepEqual([told(facts), lastText(facts).content], [['exhausted', 'budget_exhausted'], EN]);
     const discarded = events.filter(({ type }) => type === 'message.discard');
     assert.equal(discarded.length, 1);

@@ -10,7 +10,7 @@ import { accepted, answer, endOf, factsOf, history, openEvents, runOf, startTalk
 const look = { name: 'calendar_read', args: { from: '2030-01-01T00:00:00Z', to: '2030-01-02T00:00:00Z' } };
 // The first turn takes long enough to leave in the middle of it; the second is what has to wait.
 const slowly = (text) => ({ turns: [{ text, chunk: 1, gap_ms: 60, calls: [look] }, { text: 'Done. 完成。' }] });
-const LINES = [{ match: '^看', ...slowly('请稍等，我先看一下日历再说。') }, slowly('One moment, I look at the calendar first.')];
+const LINES = [{ match: '^看', ...slowly('请稍等，我先看一下日历再说。'.repeat(3)) }, slowly('One moment, I look at the calendar first.')];
 
 // A run that is speaking, with `readers` streams open on it.
 async function speaking(t, server, text, readers = 1) {

@@ -15,7 +15,7 @@ const COMPLETED = ['message.added', 'run.started', 'step.start', 'step.finish', 
 const FAILED = ['message.added', 'run.started', 'step.start', 'step.finish', 'run.error'];
 
 // The delay lets the reader, who comes before the thread does, be there for the first word.
-const failing = (match, fail, more = {}) => ({ match: `^${match}$`, turns: [{ text: TEXT, chunk: 1, delay_ms: 300, fail, ...more }] });
+const failing = (match, fail, more = {}) => ({ match: `^${match}$`, turns: [{ text: TEXT, chunk: 1, delay_ms: 1000, fail, ...more }] });
 
 const SCRIPT = [
   failing('lost before', { at: 'start', times: 1 }),

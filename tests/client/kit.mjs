@@ -12,7 +12,7 @@ import { Fermata } from '../../web/client/dist/index.js';
 export * from '../../web/client/dist/index.js';
 export { within };
 
-export const STEP_MS_MAX = 30_000;
+export const STEP_MS_MAX = 60_000;
 
 const book = (title = 'Review') => ({ name: 'calendar_write', args: { ...MEETING, title } });
 const ask = (question, ...choices) => ({ name: 'ask_user', args: { question, ...(choices.length && { choices }) } });
@@ -37,6 +37,7 @@ export const LINES = [
   { match: '^plan', turns: [{ calls: [plan] }, { calls: [look] }, { text: 'Looked.' }, { text: 'Told.' }, { text: 'The report.' }] },
   { match: '^paint', turns: [{ calls: [{ name: 'paint', args: { colour: 'red' } }] }, { text: 'It is red now.' }] },
   { match: '^slow', turns: [{ text: 'one two three four five six seven eight nine ten '.repeat(4), chunk: 5, gap_ms: 60 }] },
+  { match: '^patient', turns: [{ text: 'one two three four five six seven eight nine ten '.repeat(4), chunk: 5, gap_ms: 180 }] }, // for what has to come in between
   { turns: [{ text: 'Hello. 你好。' }] },
 ];
 

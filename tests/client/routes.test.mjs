@@ -48,7 +48,7 @@ test('conversations: list, search, name, page, remove', async () => {
 });
 
 test('a run: state, queue, stop', async () => {
-  const { runId } = await client.run({ threadId: 'run', text: 'slow' });
+  const { runId } = await client.run({ threadId: 'run', text: 'patient' });
   await client.run({ threadId: 'run', text: 'hello' });
   const { queue, status } = await client.current('run');
   assert.deepEqual([status, queue.length, queue[0].messages[0].content], ['running', 1, 'hello']);

@@ -53,8 +53,8 @@ const KINDS = {
     if (type !== 'run.finished' || !data.pendingToolCallIds) return;
     await client.run({ threadId, tools: TOOLS, messages: [{ role: 'tool', toolCallId: data.pendingToolCallIds[0], content: 'painted' }] });
   }],
-  'a stop in the middle': ['slow', inTheMiddle((client, { threadId }) => client.cancel(threadId))],
-  'a queue of which one is dropped': ['slow', inTheMiddle(async (client, { threadId }) => {
+  'a stop in the middle': ['patient', inTheMiddle((client, { threadId }) => client.cancel(threadId))],
+  'a queue of which one is dropped': ['patient', inTheMiddle(async (client, { threadId }) => {
     for (const text_ of ['think', 'book', 'hello']) await client.run({ threadId, text: text_ });
     const { queue } = await client.current(threadId);
     await client.dropQueued(threadId, queue[1].n);

@@ -121,7 +121,7 @@ for (const [name, way] of Object.entries(WAYS)) {
     test('killed while it speaks, followed', async (t) => {
       const place = await start(t);
       const { run, follow, client } = way(t, place);
-      const { threadId } = await run({ text: 'slow' });
+      const { threadId } = await run({ text: 'patient' });
       const states = follow(threadId);
       for (let kill = 0; kill < 3; kill++) {
         await until(states, ({ previews, connected }) => connected && previews.some(({ content }) => content.length > 20));

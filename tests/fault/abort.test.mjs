@@ -19,11 +19,11 @@ const programs = {
 };
 
 for (const [name, { start, path, share }] of Object.entries(programs)) {
-  test(`${name}: clients that leave half-way`, { timeout: 110_000 }, async (t) => {
+  test(`${name}: clients that leave half-way`, { timeout: 620_000 }, async (t) => {
     const server = await start();
     try {
       const base = { descriptors: await descriptorsAtRest(server) };
-      const options = { url: server.url + path, pid: server.pid, timeout: 100 };
+      const options = { url: server.url + path, pid: server.pid, timeout: 600 };
       await load('abort', { ...options, cycles: WARM_UP_CYCLES, url: `${server.url}/healthz` });
       base.memory = memoryKib(server.pid);
       const report = await load('abort', { ...options, cycles: Math.ceil(CYCLES * share), seed: Date.now() % 1e9 });

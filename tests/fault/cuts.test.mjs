@@ -213,7 +213,7 @@ class World {
       const answer = await postRun({ host: '127.0.0.1', port: this.port }, input).catch(() => null);
       if (answer && answer.status !== 503) assert.equal(answer.status, 202, answer.text);
       return answer?.status === 202;
-    });
+    }, RUN_MS_MAX);
     await within(RUN_MS_MAX, `the end of ${runId}`, ended);
   }
 

@@ -16,6 +16,7 @@ import { DISK_MIB, fill, smallDisk } from './kit.mjs';
 import { checkDatabase, checkTold, readDatabase, sql, Told } from './oracle.mjs';
 
 const HEAL_MS_MAX = 20_000;
+const SPEAK_MS_MAX = 60_000;
 const STORE_EXIT_UNKNOWN = 70;
 const CALLS_MAX = 2000; // of one name in the scenario
 
@@ -23,6 +24,7 @@ const CALLS_MAX = 2000; // of one name in the scenario
 
 const SLOW = 'tick '.repeat(500);
 const LINES = [
+  { match: 'slower', turns: [{ text: SLOW, gap_ms: 12 }] }, // under way until the disk is full, and tried
   { match: 'slow', turns: [{ text: SLOW, gap_ms: 4 }] },
   { turns: [{ text: 'Done.' }] },
 ];
@@ -48,7 +50,8 @@ test('a full disk refuses what is new, keeps what is old, and heals without a re
   };
 
   assert.equal((await say('old', 'r0', 'hello')).status, 202);
-  assert.equal((await say('t1', 'r1', 'slow')).status, 202);
+  await waitFor('the old run ends', async () => (await runOf(server, 'old')).status === 'completed'); // while there is room
+  assert.equal((await say('t1', 'r1', 'slower')).status, 202);
   const events = await openEvents(t, server, 't1', { query: '?after=0' });
   await events.until(({ type }) => type === 'text.delta');
   await fill(disk);
@@ -70,7 +73,7 @@ test('a full disk refuses what is new, keeps what is old, and heals without a re
   await waitFor('the model is done, and its words wait', () => {
     const { delta, offset } = events.all.findLast(({ type }) => type === 'text.delta').data;
     return offset + delta.length === SLOW.length;
-  });
+  }, SPEAK_MS_MAX);
   assert.ok(!events.all.some(endOf('r1')), 'the end of the run does not fit on the disk');
   assert.equal((await runOf(server, 't1')).status, 'running');
 

@@ -28,7 +28,7 @@ const headers = bearer(FIRST_KEY);
 const isIdle = ({ status, queue }) => !['queued', 'running', 'waiting', 'cancelling'].includes(status) && queue.length === 0;
 
 const SCRIPT = [
-  { match: 'slow', turns: [{ text: 'word '.repeat(100), gap_ms: 5 }] },
+  { match: 'slow', turns: [{ text: 'word '.repeat(10_000), gap_ms: 5 }] }, // never to its end: it is stopped
   { turns: [{ reasoning: 'Hm.', text: 'A short answer, 一二三。', chunk: 8 }] },
 ];
 const SCRIPT_AFTER = [{ turns: [{ text: 'Answered after the restart.' }] }];

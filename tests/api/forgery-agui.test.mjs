@@ -137,7 +137,7 @@ const ENTRIES = [
     await until(stage.server, threadId, 'cancelled', stage.who());
   }, forge: joined(resumes([{ payload: YES }]), 'cancelled'), left: 'canceled' },
   { name: 'an approval after its time', first: async ({ asked: { interactionId }, threadId }) => {
-    assert.equal((await move(stage.server, interactionId, { expiresAt: new Date(Date.now() + 1000).toISOString() }, stage.who())).status, 200);
+    assert.equal((await move(stage.server, interactionId, { expiresAt: new Date(Date.now() + 3000).toISOString() }, stage.who())).status, 200);
     await waitFor('it to expire', async () => (await interaction(stage.server, interactionId, stage.who())).status === 'expired');
     await ended(stage.server, threadId, stage.who());
   }, forge: joined(resumes([{ payload: YES }]), 'success'), left: 'expired' },

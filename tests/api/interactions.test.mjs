@@ -478,7 +478,7 @@ describe('time', () => {
   for (const word of ['choose', 'book']) {
     test(`${word}: over is not approved, and the run goes on`, async (t) => {
       const { threadId, open: [asked] } = await waiting(server, word);
-      assert.equal((await move(server, asked.interactionId, { expiresAt: soon(1000) })).status, 200);
+      assert.equal((await move(server, asked.interactionId, { expiresAt: soon(3000) })).status, 200);
       const state = await expired(asked.interactionId);
       assert.deepEqual([state.answer, state.via], [undefined, 'timer']);
       assert.equal(assertRefused(await answer(server, asked.interactionId, { decision: 'approve' }), 410, 'expired').status, 'expired');
@@ -507,7 +507,7 @@ describe('time', () => {
     const own = await startAsking(t);
     const open = [];
     for (const word of ['three', 'two', 'book', 'open']) open.push(...(await waiting(own.server, word)).open);
-    const at = soon(3000);
+    const at = soon(5000);
     for (const { interactionId } of open) assert.equal((await move(own.server, interactionId, { expiresAt: at })).status, 200);
     for (const { interactionId, threadId } of open) {
       await expired(interactionId, own.server);
@@ -521,7 +521,7 @@ describe('time', () => {
     const own = await startAsking(t);
     const past = (await waiting(own.server, 'choose')).open[0];
     const future = (await waiting(own.server, 'choose')).open[0];
-    const expiresAt = soon(1000);
+    const expiresAt = soon(3000);
     assert.equal((await move(own.server, past.interactionId, { expiresAt })).status, 200);
     await move(own.server, future.interactionId, { expiresAt: soon(60_000) });
     await own.server.kill9();
@@ -531,7 +531,7 @@ describe('time', () => {
     await expired(past.interactionId, own.server);
     await until(own.server, past.threadId, 'completed');
     assert.equal((await interaction(own.server, future.interactionId)).status, 'open');
-    const moved = await move(own.server, future.interactionId, { expiresAt: soon(1000) });
+    const moved = await move(own.server, future.interactionId, { expiresAt: soon(3000) });
     assert.equal(moved.status, 200);
     await expired(future.interactionId, own.server);
   });
@@ -597,7 +597,7 @@ describe('a run that cannot be read', () => {
     const statuses = await Promise.all([bad, lost, good].map(async ({ open: [{ interactionId }] }) => (await interaction(own.server, interactionId)).status));
     assert.deepEqual(statuses, ['canceled', 'open', 'expired']);
     const next = await waiting(own.server, 'choose');
-    await move(own.server, next.open[0].interactionId, { expiresAt: new Date(Date.now() + 1000).toISOString() });
+    await move(own.server, next.open[0].interactionId, { expiresAt: new Date(Date.now() + 3000).toISOString() });
     await until(own.server, next.threadId, 'completed');
     assert.ok(own.server.stderr().split('\n').filter((line) => line.includes('expiry.failed')).length < 10, 'said, and not all the time');
   });

@@ -237,7 +237,7 @@ describe('asking', () => {
     assert.equal((await seen(stopped)).status, 'cancelled');
     const expired = await ask({});
     const waiting = seen(expired);
-    const soon = new Date(Date.now() + 1000).toISOString();
+    const soon = new Date(Date.now() + 3000).toISOString();
     const moved = await call(server, 'PATCH', `${ADDRESS}/${expired}`, { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ expiresAt: soon }) });
     assert.equal(moved.status, 200, moved.text);
     assert.equal((await waiting).status, 'expired');

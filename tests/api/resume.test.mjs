@@ -192,7 +192,7 @@ describe('settled already', () => {
 
   test('because its time is over', async () => {
     const { threadId, runId, open: [asked] } = await waiting(server, 'book');
-    assert.equal((await move(server, asked.interactionId, { expiresAt: new Date(Date.now() + 1000).toISOString() })).status, 200);
+    assert.equal((await move(server, asked.interactionId, { expiresAt: new Date(Date.now() + 3000).toISOString() })).status, 200);
     await waitFor('it to expire', async () => (await interaction(server, asked.interactionId)).status === 'expired');
     assertTaken(await resume(threadId, [resolved(asked, { approved: true })]), { threadId, runId, ids: [] });
     await until(server, threadId, 'completed');

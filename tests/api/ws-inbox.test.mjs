@@ -142,7 +142,7 @@ describe('what happens', () => {
     ['cancelled alone', ({ asked }) => cancelOne(server, asked.interactionId, headersOf('eve')), 'canceled'],
     ['cancelled with its run', ({ threadId }) => cancel(server, threadId, {}, headersOf('ann')), 'canceled'],
     ['deleted with its thread', ({ threadId }) => call(server, 'DELETE', `${AGENT}/threads/${threadId}`, { headers: headersOf('ann') }), 'canceled'],
-    ['out of time', ({ asked }) => move(server, asked.interactionId, { expiresAt: new Date(Date.now() + 1000).toISOString() }, headersOf('ann')), 'expired'],
+    ['out of time', ({ asked }) => move(server, asked.interactionId, { expiresAt: new Date(Date.now() + 3000).toISOString() }, headersOf('ann')), 'expired'],
     ['answered by a message', ({ threadId }) => accepted(server, { threadId, messages: [user('no')] }, headersOf('ann')), 'resolved'],
   ]) {
     test(`${name}: both are told`, async (t) => {

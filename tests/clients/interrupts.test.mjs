@@ -12,7 +12,7 @@ import { ask, order, startPlace, tool } from '../api/people.mjs';
 import { assertSame, CLIENTS, newThread, reload, story, Tab } from './agui.mjs';
 
 const FORM = { fields: [{ name: 'when', type: 'date', label: 'When', required: true }, { name: 'people', type: 'number', label: 'People' }] };
-const EXPIRY_MS = 1000;
+const EXPIRY_MS = 3000;
 const then = (...calls) => ({ turns: [{ text: 'One moment.', calls }, { text: 'Done.' }] });
 const LINES = [
   { match: '^choose', ...then(ask('How long?', { choices: ['30 minutes', '1 hour'] })) },

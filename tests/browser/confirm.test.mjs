@@ -205,9 +205,11 @@ describe('arming', () => {
       });
       watch.observe(document.body, { childList: true, subtree: true });
     });
+    await holdArming(page);
     await post('/runs', { threadId, messages: [{ id: 'a', role: 'user', content: 'order' }] });
     await page.waitForFunction(() => window.pressed);
     assert.deepEqual(await page.evaluate(() => window.pressed), { state: 'arming', off: 'true' });
+    await goOn(page);
     await page.locator('.decide-row[data-state=armed]').waitFor();
     assert.deepEqual(answers(), []);
     await button(page, 'Approve').dblclick();

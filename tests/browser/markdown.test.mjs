@@ -10,7 +10,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { axe, newPage, openBrowser, ROOT, screen } from './kit.mjs';
+import { axe, newPage, openBrowser, ROOT, screen, until } from './kit.mjs';
 import { serveMarkdown } from './markdown-kit.mjs';
 
 const folder = join(ROOT, 'tests/browser/fixtures/markdown');
@@ -255,8 +255,13 @@ test('a block of code says its language and can be copied; words follow the lang
   assert.equal(await page.locator('figcaption span').textContent(), 'python');
   assert.ok(await page.getByRole('region', { name: 'Code python' }).isVisible());
   assert.ok(await page.getByRole('region', { name: 'Table' }).isVisible());
+  const labels = await page.locator('figcaption button').evaluateHandle((button) => {
+    const list = [];
+    new MutationObserver(() => list.push(button.textContent)).observe(button, { childList: true });
+    return list;
+  });
   await page.getByRole('button', { name: 'Copy' }).click();
-  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  await until('it says so, for a moment', async () => (await labels.jsonValue())[0] === 'Copied');
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'print("你好")');
   await page.getByRole('button', { name: 'Copy', exact: true }).waitFor();
   await page.evaluate(() => { md.prefs.language.value = 'zh-CN'; });

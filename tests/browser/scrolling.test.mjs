@@ -81,6 +81,7 @@ async function opened(t, { said = ['story', 'story', 'hello'], ...options } = {}
   const kit = await newPage(browser, { url: `${server.url}/#/t/${threadId}`, ...options });
   t.after(kit.done);
   await until('its turns', async () => await turns(kit.page).count() === 2 * said.length);
+  for (const part of ['h1 button', '[data-testid=totals]']) await kit.page.locator(`.head ${part}`).waitFor(); // the head grows with them on a phone
   await frames(kit.page);
   await kit.page.mouse.move(400, 300);
   return { ...kit, threadId };
@@ -97,6 +98,16 @@ const stopped = async (page, threadId) => {
 const wheel = async (page, by) => {
   await page.mouse.wheel(0, by);
   await frames(page, 3);
+};
+const up = async (page, by) => {
+  await wheel(page, -by);
+  await until('the way back', () => jump(page).count());
+  await atRest(page);
+};
+const resized = async (page, size) => {
+  await page.setViewportSize(size);
+  await page.waitForFunction(({ width, height }) => innerWidth === width && innerHeight === height, size);
+  await frames(page, 4);
 };
 
 describe('following', () => {
@@ -132,9 +143,7 @@ describe('following', () => {
   test('one tick up releases; nothing moves for 3 s of streaming; the end pins again', async (t) => {
     const { page, threadId } = await opened(t);
     await streaming(page, threadId);
-    await wheel(page, -1);
-    await until('the way back', () => jump(page).count());
-    await atRest(page);
+    await up(page, 1);
     const stop = await recording(page);
     await new Promise((resolve) => setTimeout(resolve, 3000));
     await page.waitForFunction(() => window.recorded.grown + document.querySelector('.scroller').scrollHeight > 300 && window.recorded.frames > 30);
@@ -142,8 +151,10 @@ describe('following', () => {
     assert.ok(connected);
     assert.ok(drift <= 1, `moved by ${drift} px`);
     await screen(page, 'log-released');
+    await stopped(page, threadId); // the end does not run away from a slow page
     await wheel(page, 100_000);
     await until('it is at the end', async () => await gapOf(page) < 4 && !await jump(page).count());
+    await streaming(page, threadId);
     const height = await page.evaluate(() => document.querySelector('.scroller').scrollHeight);
     await page.waitForFunction((was) => document.querySelector('.scroller').scrollHeight > was + 200, height);
     await frames(page);
@@ -200,7 +211,7 @@ describe('following', () => {
     await until('the way back', () => jump(page).count());
     await atRest(page);
     const stop = await recording(page);
-    await frames(page, 40);
+    await page.waitForFunction(() => window.recorded.grown + document.querySelector('.scroller').scrollHeight > 20 && window.recorded.frames > 40);
     const { drift, grown } = await stop();
     assert.ok(grown > 20);
     assert.ok(drift <= 1, `moved by ${drift} px`);
@@ -212,9 +223,7 @@ describe('following', () => {
 describe('back to the end', () => {
   test('the button counts new turns, goes to the end and pins', async (t) => {
     const { page, threadId } = await opened(t);
-    await wheel(page, -600);
-    await until('the way back', () => jump(page).count());
-    await atRest(page);
+    await up(page, 600);
     assert.equal(await jump(page).innerText(), 'Jump to latest');
     for (const count of [2, 4]) {
       await post(server, threadId, user('hello'));
@@ -239,9 +248,7 @@ describe('back to the end', () => {
 
   test('sending a message goes to the end', async (t) => {
     const { page } = await opened(t);
-    await wheel(page, -600);
-    await until('the way back', () => jump(page).count());
-    await atRest(page);
+    await up(page, 600);
     await page.locator('[data-testid=composer]').fill('story');
     await page.locator('[data-testid=send]').click();
     await until('the answer is in sight', async () => await turns(page).count() === 8 && await gapOf(page) < 4);
@@ -259,7 +266,7 @@ describe('what changes its size', () => {
 
   test('above the reader: nothing moves', async (t) => {
     const { page } = await opened(t);
-    await wheel(page, -500);
+    await up(page, 500);
     const stop = await recording(page);
     await grow(page, 0, 333);
     await frames(page, 5);
@@ -306,11 +313,10 @@ describe('what changes its size', () => {
   test('the window: at the end it stays at the end, in the middle the first words in sight stay', async (t) => {
     const { page } = await opened(t);
     for (const size of [{ width: 700, height: 800 }, { width: 700, height: 400 }, { width: 1200, height: 900 }]) {
-      await page.setViewportSize(size);
-      await frames(page, 4);
+      await resized(page, size);
       assert.ok(await gapOf(page) < 4, JSON.stringify(size));
     }
-    await wheel(page, -700);
+    await up(page, 700);
     const words = await page.evaluateHandle(() => {
       const edge = document.querySelector('.scroller').getBoundingClientRect().top;
       return [...document.querySelectorAll('.md > *')].find((one) => one.getBoundingClientRect().bottom > edge + 1);
@@ -318,25 +324,24 @@ describe('what changes its size', () => {
     const placed = () => words.evaluate((one) => one.getBoundingClientRect().top - document.querySelector('.scroller').getBoundingClientRect().top);
     const top = await placed();
     for (const size of [{ width: 500, height: 900 }, { width: 500, height: 420 }, { width: 1200, height: 900 }]) {
-      await page.setViewportSize(size);
-      await frames(page, 4);
+      await resized(page, size);
       assert.ok(Math.abs(await placed() - top) <= 1, `${JSON.stringify(size)}: ${top} -> ${await placed()}`);
     }
   });
 
-  for (const [name, up] of [['at the end', 0], ['in the middle', -40]]) {
+  for (const [name, by] of [['at the end', 0], ['in the middle', 40]]) {
     test(`unfolding ${name} keeps what was pressed where it is`, async (t) => {
       const { page } = await opened(t, { said: ['story', 'tools'] });
-      if (up) await wheel(page, up);
+      if (by) await up(page, by);
       const head = page.locator('[data-testid=tool-card] summary').last();
       const place = async () => (await head.boundingBox()).y;
       const before = await place();
       for (const step of ['unfolded', 'folded']) {
         await head.click();
         await until(step, async () => await page.locator('[data-testid=tool-card] details').last().evaluate((one) => one.open) === (step === 'unfolded'));
+        await until('what is in it comes and goes', async () => await page.locator('.tool-body').count() === (step === 'unfolded' ? 1 : 0));
         await frames(page, 5);
-        if (step === 'unfolded') assert.ok(await page.locator('.tool-body').count(), 'there is something in it');
-        if (step === 'unfolded' || up) assert.ok(Math.abs(await place() - before) <= 1, `${step}: ${before} -> ${await place()}`);
+        if (step === 'unfolded' || by) assert.ok(Math.abs(await place() - before) <= 1, `${step}: ${before} -> ${await place()}`);
       }
     });
   }

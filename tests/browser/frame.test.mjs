@@ -12,6 +12,15 @@ import { axe, cuttingProxy, screen, startScripted, until } from './kit.mjs';
 import { begin, composer, CONFIG, inboxOf, LINES, log, row, say, stage } from './stage.mjs';
 
 const { ending, open, own, server } = stage();
+// What the banner has said since, by its states.
+const bannersOf = (page) => page.evaluateHandle(() => {
+  const list = [];
+  new MutationObserver(() => {
+    const state = document.querySelector('[data-testid=banner]')?.dataset.state;
+    if (state && state !== list.at(-1)) list.push(state);
+  }).observe(document.body, { childList: true, subtree: true, attributeFilter: ['data-state'] });
+  return list;
+});
 const noSideways = (page) => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
 
 describe('eight tabs at once', () => {
@@ -91,7 +100,12 @@ describe('notices', () => {
   });
 
   test('a screen reader is told of a reply without its words as they come', async () => {
-    const { page } = await open();
+    const at = await own([ // slow enough to be seen at work, and not for so long that it is still at it
+      { match: '^slow', turns: [{ text: 'First sentence. And then many more words. '.repeat(5), chunk: 12, gap_ms: 150 }] },
+      { match: '^long', turns: [{ text: 'Done at last.', delay_ms: 12_000 }] },
+    ]);
+    const { page, sent } = await open('', { at });
+    await until('its line', () => sent.length);
     const heard = await page.evaluateHandle(() => {
       const list = [], region = document.querySelector('[data-testid=status]');
       new MutationObserver(() => list.push(region.textContent)).observe(region, { childList: true, characterData: true, subtree: true });
@@ -203,7 +217,7 @@ describe('a bad line', () => {
     problems.allow(/net::ERR_|WebSocket/);
     await say(page, 'one');
     await log(page).getByText('Hello there.').waitFor();
-    const banner = page.getByTestId('banner');
+    const banner = page.getByTestId('banner'), banners = await bannersOf(page);
     proxy.refuse();
     proxy.cut();
     await banner.waitFor();
@@ -212,9 +226,11 @@ describe('a bad line', () => {
     await say(page, 'two');
     await banner.getByText('1 not sent yet').waitFor();
     await screen(page, 'banner-lost');
+    proxy.hold(); // it does not come back before it is told to try
     proxy.refuse(false);
     await banner.getByRole('button', { name: 'Try again' }).click();
-    await page.locator('[data-testid=banner][data-state=back]').waitFor();
+    proxy.release();
+    await until('it is back', async () => (await banners.jsonValue()).join() === 'lost,back');
     await banner.waitFor({ state: 'hidden' });
     await until('the answer', async () => (await log(page).innerText()).match(/Hello there\./g)?.length === 2);
     assert.equal(await log(page).locator('[data-kind=user]', { hasText: 'two' }).count(), 1);
@@ -223,17 +239,18 @@ describe('a bad line', () => {
   test('a short cut is not worth a word', async () => {
     const proxy = await cuttingProxy(server());
     ending.push(() => proxy.close());
-    const { page, problems } = await open('', { at: proxy });
+    const { page, problems, requests } = await open('', { at: proxy });
     problems.allow(/net::ERR_|WebSocket/);
     await row(page, /./).first().waitFor();
-    const banners = await page.evaluateHandle(() => {
-      const list = [];
-      new MutationObserver(() => { const one = document.querySelector('[data-testid=banner]'); if (one) list.push(one.dataset.state); }).observe(document.body, { childList: true, subtree: true });
-      return list;
-    });
-    const before = proxy.seen(/\/ws$/);
+    const banners = await bannersOf(page), before = requests.length;
+    await page.clock.install(); // a slow machine does not make it a long one
+    await page.clock.pauseAt(Date.now() + 1000);
     proxy.cut();
-    await until('it is back', () => proxy.seen(/\/ws$/) > before && proxy.open(/\/ws$/) === 1);
+    await until('it is back, and reads the list anew', async () => {
+      await page.clock.runFor(10);
+      return requests.slice(before).some(({ path }) => path.includes('/threads?'));
+    }, 60_000);
+    await page.clock.resume();
     await say(page, 'after');
     await log(page).getByText('Hello there.').waitFor();
     assert.deepEqual(await banners.jsonValue(), []);
@@ -263,10 +280,11 @@ describe('a bad line', () => {
     const { page, problems } = await open('', { at: { url: `http://127.0.0.1:${proxy.address().port}` } });
     problems.allow(/WebSocket connection/);
     await say(page, 'ask');
-    await page.getByTestId('ask-card').getByRole('button', { name: 'Blue' }).click({ timeout: 60_000 });
+    await page.getByTestId('ask-card').waitFor({ timeout: 60_000 });
+    await page.getByTestId('banner').waitFor({ state: 'hidden' }); // which moves the card
+    await page.getByTestId('ask-card').getByRole('button', { name: 'Blue' }).click();
     await log(page).getByText('Painted.').waitFor();
     assert.ok(streams.length, 'over server-sent events');
-    await page.getByTestId('banner').waitFor({ state: 'hidden' });
 
     deaf = true; // what is asked here is known before it is asked for
     await say(page, 'ask');

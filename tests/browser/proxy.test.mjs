@@ -18,7 +18,7 @@ import { freePort, startNginx } from './nginx.mjs';
 const STEP_MS_MAX = 30_000;
 const WORDS = 'one two three four five six seven eight nine ten';
 const LINES = [
-  { match: '^count', turns: [{ text: WORDS, chunk: 3, gap_ms: 60 }] },
+  { match: '^count', turns: [{ text: WORDS, chunk: 3, gap_ms: 200 }] },
   { match: '^ask', turns: [{ text: 'One thing.', calls: [{ name: 'ask_user', args: { question: 'How long?', choices: ['30 minutes', '1 hour'] } }] }, { text: 'That long, then.' }] },
   { match: '^read', turns: [{ text: 'Read it.' }] },
   { turns: [{ text: 'Hello. 你好。' }] },

@@ -38,6 +38,7 @@ async function opened(t, threadId, options = {}) {
   const kit = await newPage(browser, { url: at(threadId), ...options });
   t.after(kit.done);
   await until('its end is in sight', async () => await turns(kit.page).count() > 10 && await gapOf(kit.page) < 4);
+  for (const part of ['h1 button', '[data-testid=totals]']) await kit.page.locator(`.head ${part}`).waitFor(); // the head grows with them on a phone
   return kit;
 }
 
@@ -169,7 +170,7 @@ test('a link to what was asked long ago finds it and shows it', async (t) => {
     const edge = document.querySelector('.scroller')?.getBoundingClientRect();
     return card && edge && card.top >= edge.top && card.bottom <= edge.bottom;
   }, interactionId));
-  assert.equal(await kit.page.locator('[data-testid=jump]').count(), 1);
+  await until('the way back', async () => await kit.page.locator('[data-testid=jump]').count() === 1);
   await screen(kit.page, 'history-asked');
 });
 

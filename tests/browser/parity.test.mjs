@@ -162,10 +162,10 @@ for (const [i, talk] of TALKS.entries()) {
     }
     const late = await first.tab(`${server.url}/#/t/${threadId}`);
     try {
-      const wanted = await settledText(late);
+      let wanted = await settledText(late);
       for (const [who, page] of Object.entries({ live: first.page, 'second tab': first.second, 'cut line': far.page })) {
         let seen;
-        await until(`${who} to be what history is`, async () => (seen = await serialise(page)) === wanted, 60_000).catch(() => {});
+        await until(`${who} to be what history is`, async () => (seen = await serialise(page)) === (wanted = await serialise(late)), 60_000).catch(() => {});
         assert.equal(seen, wanted, who);
       }
     } finally {

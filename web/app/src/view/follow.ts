@@ -81,7 +81,11 @@ export class Follow {
     this.#observer.observe(box);
     this.#observer.observe(log.parentElement!);
     box.addEventListener('scroll', () => this.#settle(), passive);
-    box.addEventListener('wheel', ({ deltaY, ctrlKey, target }) => { if (deltaY < 0 && !ctrlKey) this.#up(target); }, passive);
+    box.addEventListener('wheel', ({ deltaY, ctrlKey, target }) => {
+      if (ctrlKey) return;
+      if (deltaY < 0) this.#up(target);
+      if (this.#last.top + deltaY > this.#last.max) this.pin(); // the browser scrolls to where the end was
+    }, passive);
     const hands = (ms: number) => () => { this.#handsUntil = performance.now() + ms; };
     box.addEventListener('touchmove', hands(1000), passive);
     box.addEventListener('focusin', hands(100), passive);
@@ -193,9 +197,7 @@ export class Follow {
 
   release(): void {
     if (!this.pinned.peek()) return;
-    const last = this.#turns.at(-1)?.key ?? '';
-    this.since = last;
-    this.middle.value = last;
+    this.since = this.middle.value = this.#turns.at(-1)?.key ?? '';
     this.pinned.value = false;
     if (performance.now() > this.#heldUntil) this.#anchor = this.#capture();
   }
@@ -207,14 +209,18 @@ export class Follow {
     return { top: scrollTop, max: scrollHeight - clientHeight };
   }
 
+  #know(): void {
+    const { top, max } = this.#last = this.#seen();
+    if (max - top >= NEAR) this.release();
+  }
+
   #settle(): void {
     this.#scrolled(); // its event may still be to come
     if (this.pinned.peek() && performance.now() > this.#heldUntil) {
       const { top, max } = this.#seen();
       if (top < max) this.#box.scrollTop = max + 1;
     } else this.#restore();
-    this.#last = this.#seen();
-    if (this.#last.max - this.#last.top >= NEAR) this.release();
+    this.#know();
   }
 
   #restore(): void {
@@ -318,8 +324,7 @@ export class Follow {
     const to = lowest < MARGIN ? MARGIN : how === 'middle' ? (room - height) / 2 : Math.min(Math.max(top, MARGIN), lowest);
     this.#heldUntil = 0;
     this.#box.scrollTop += top - to;
-    this.#last = this.#seen();
-    if (this.#last.max - this.#last.top >= NEAR) this.release();
+    this.#know();
     this.#anchor = this.#capture();
     this.#lookSoon();
   }

@@ -152,7 +152,7 @@ describe('following', () => {
     assert.ok(drift <= 1, `moved by ${drift} px`);
     await screen(page, 'log-released');
     const devtools = await page.context().newCDPSession(page);
-    await devtools.send('Emulation.setCPUThrottlingRate', { rate: 4 }); // the end runs away from a slow page
+    await devtools.send('Emulation.setCPUThrottlingRate', { rate: 8 }); // the end runs away from a slow page
     await wheel(page, 100_000);
     await until('it is at the end', async () => await gapOf(page) < 4 && !await jump(page).count());
     await devtools.send('Emulation.setCPUThrottlingRate', { rate: 1 });

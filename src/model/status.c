@@ -32,10 +32,8 @@ static const struct status {
     {404, MODEL_FAILED, "it does not know this; check name and base_url of the model"},
     {405, MODEL_FAILED, "this is not its address for models; check base_url of the model"},
     {408, MODEL_AGAIN, "the request took too long"},
-    {409, MODEL_AGAIN, "it is busy with the same"},
     {413, MODEL_FAILED, "the request is too large for it; set window of the model"},
     {422, MODEL_FAILED, "it does not take this request"},
-    {425, MODEL_AGAIN, "it is too early"},
     {429, MODEL_AGAIN, "too many requests, or no quota left"},
     {529, MODEL_AGAIN, "it is overloaded"},
 };

@@ -513,12 +513,10 @@ static bool take_content(struct http_long *answer, bool result_too)
     return false;
 }
 
-/* Which stretch of the document is the result; NULL: it has none. */
+/* Of an answer in our form: which stretch of it is the result; NULL: it has none. */
 static const struct json_scan_value *take_parts(struct http_long *answer)
 {
     struct kept *hints = &answer->hints;
-    bool envelope = answer->scan.document.type == JSON_OBJECT && http_shape_fits(&answer->shape);
-    if (!envelope) return &answer->scan.document;
     bool has_hints = answer->values[PART_HINTS].type == JSON_OBJECT;
     if (has_hints && hints->bytes == hints->head.len) {
         value_one_line(hints->head.p, hints->head.len);
@@ -537,9 +535,11 @@ void http_long_end(struct http_long *answer)
     }
     answer->broken = answer->broken || answer->carry_len;
     uint64_t from = answer->first, to = answer->behind;
+    bool envelope = answer->scan.document.type == JSON_OBJECT && http_shape_fits(&answer->shape);
     if (!answer->refused) {
-        const struct json_scan_value *value = take_parts(answer);
-        if (find_error(answer, &answer->result.error)) answer->end = TOOL_FAILED;
+        const struct json_scan_value *value =
+            envelope ? take_parts(answer) : &answer->scan.document;
+        if (envelope && find_error(answer, &answer->result.error)) answer->end = TOOL_FAILED;
         from = value ? value->from : 0;
         to = value ? value->to : 0;
     } else if (answer->broken) {

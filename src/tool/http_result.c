@@ -3,16 +3,15 @@
  * An HTTP answer read as the result of a call.
  *
  *     2xx  {"content"?, "result"?, "error"?, "ui_hints"?}   those; `error` makes it a failure
- *          any other JSON                                   the result, whole; a member `error` that
- *                                                           holds words makes it a failure all the same
+ *          any other JSON                                   the result, whole
  *          text                                             content; if long, the result as a string
  *          bytes                                            content says how many there were
  *          nothing                                          nothing
  *     else the server's words for it, or ours
  *
  * An object with other members besides those four is not ours to take apart: {"id": 7, "content":
- * "..."} is somebody's record, and would lose its id. Numbers are no errors: {"value": 1.2, "error":
- * 0.01} is a measurement.
+ * "..."} is somebody's record, and would lose its id; in {"deployed": true, "error": "none of it"} the
+ * model reads for itself what `error` means there. Numbers are no errors: {"error": 0} is a result.
  */
 #include "tool/http_result.h"
 
@@ -206,17 +205,17 @@ static void take_content(struct arena *arena, str text, str locale, struct tool_
 static enum tool_end take_json(struct arena *arena, const struct json *answer, str locale,
                                struct tool_result *result)
 {
-    const struct json *error = json_get(answer, STR("error"));
-    if (is_envelope(answer)) {
-        const struct json *hints = json_get(answer, STR("ui_hints"));
-        const struct json *value = json_get(answer, STR("result"));
-        if (value) result->result = value->raw;
-        if (hints && hints->type == JSON_OBJECT && hints->raw.len <= TOOL_HINTS_BYTES_MAX)
-            result->ui_hints = hints->raw;
-        take_content(arena, json_text(json_get(answer, STR("content"))), locale, result);
-    } else {
+    if (!is_envelope(answer)) {
         result->result = answer->raw;
+        return TOOL_DONE;
     }
+    const struct json *error = json_get(answer, STR("error")),
+                      *hints = json_get(answer, STR("ui_hints")),
+                      *value = json_get(answer, STR("result"));
+    if (value) result->result = value->raw;
+    if (hints && hints->type == JSON_OBJECT && hints->raw.len <= TOOL_HINTS_BYTES_MAX)
+        result->ui_hints = hints->raw;
+    take_content(arena, json_text(json_get(answer, STR("content"))), locale, result);
     return http_error_words(arena, error, &result->error) ? TOOL_FAILED : TOOL_DONE;
 }
 

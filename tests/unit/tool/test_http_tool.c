@@ -312,7 +312,7 @@ static void answers(void **state)
          "{\"error\":\"half\",\"content\":\"c\",\"result\":{\"a\":1},\"ui_hints\":{}}"),
          TOOL_FAILED, "c", "{\"a\":1}", "half", "{}"},
         {"error with other members", ANSWER("200 OK", "{\"error\":\"no stock\",\"code\":4}"),
-         TOOL_FAILED, "", "{\"error\":\"no stock\",\"code\":4}", "no stock", ""},
+         TOOL_DONE, "", "{\"error\":\"no stock\",\"code\":4}", "", ""},
         {"error object", ANSWER("200 OK", "{\"error\":{\"code\":4,\"message\":\"no stock\"}}"),
          TOOL_FAILED, "", "", "no stock", ""},
         {"error without words", ANSWER("200 OK", "{\"error\":{\n\"code\":4}}"),

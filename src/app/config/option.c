@@ -168,7 +168,7 @@ const struct option options[] = {
     {"web.frame_ancestors", ORIGINS, FIELD(web_frame_ancestors), "",
      .help = {"origins of other sites that may show the page in a frame",
               "允许在框架中显示本页面的网站来源"}},
-    {"limits.body", BYTES, FIELD(body_bytes_max), "16MiB", .min = KIB, .max = GIB,
+    {"limits.body", BYTES, FIELD(body_bytes_max), "16MiB", .min = KIB, .max = RUN_INPUT_BYTES_MAX,
      .help = {"largest request body", "请求正文的最大字节数"}},
     {"limits.upload", BYTES, FIELD(upload_bytes_max), "100MiB", .min = KIB, .max = 16 * GIB,
      .help = {"largest file that may be uploaded", "可上传文件的最大字节数"}},

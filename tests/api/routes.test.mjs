@@ -4,15 +4,30 @@
 // without a new line.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
-import { assertProblem, bearer, call, Home } from './home.mjs';
+import { assertProblem, bearer, call, Home, postJson } from './home.mjs';
+import { accepted, AGENT, cancel, postRun, startTalk, user, waitFor } from './talk.mjs';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const POLICY = [
   "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' blob:", "connect-src 'self'",
   "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
 ].join('; ');
+// A body that a route takes, by the name of its schema; the button is forged, and that is written down.
+const BODIES = {
+  SessionRequest: { key: 'none' }, McpMessage: { jsonrpc: '2.0', method: 'notifications/initialized' },
+  RunAgentInput: { messages: [user('hi')] }, CancelRequest: {}, RunAnswer: { answer: 'yes' }, ThreadChange: { title: 'other' },
+  InteractionChange: { expiresAt: null }, Answer: { text: 'yes' }, Nothing: {}, UiHints: {}, Press: { threadId: 'none', forged: true },
+  SettingsChange: {}, ChannelLoginWish: {}, ChannelCall: {},
+};
+const FORM = [['name="threadId"', 'none'], ['name="file"; filename="a.txt"', 'words']]
+  .map(([name, value]) => `--b\r\nContent-Disposition: form-data; ${name}\r\n\r\n${value}\r\n`).join('') + '--b--\r\n';
 const NOT_COMPARED = ['date', 'x-request-id', 'content-length']; // the length is compared apart
 
 let home, server, key, cleanUp, api;
@@ -33,6 +48,8 @@ after(() => cleanUp?.());
 
 // A path that can be asked for: parameters take a name that nothing has.
 const concrete = (path) => path.replace(/\{[^}]+\}/g, 'none');
+const resolve = (node) => (node.$ref ? node.$ref.slice(2).split('/').reduce((at, name) => at[name], api) : node);
+const carried = (operation, where) => (operation.parameters ?? []).map(resolve).filter((parameter) => parameter.in === where);
 const isOpen = ({ operation }) => Array.isArray(operation.security) && operation.security.length === 0;
 const isPath = (path) => Object.keys(api.paths).some(
   (known) => new RegExp(`^${known.replace(/\./g, '\\.').replace(/\{[^}]+\}/g, '[^/]+')}$`).test(path.replace(/%00|%2f/, '')));
@@ -48,6 +65,14 @@ function assertCommonHeaders(answer) {
   assert.equal(answer.headers['x-powered-by'], undefined);
   const names = answer.rawHeaders.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
   assert.deepEqual(names, [...new Set(names)], 'no header twice');
+}
+
+// The document of an operation names this status, and this type of it.
+function assertListed(operation, answer) {
+  const response = operation.responses[answer.status], type = answer.headers['content-type']?.split(';')[0];
+  assert.ok(response, `${operation.operationId} answered ${answer.status}: ${answer.text}`);
+  const types = Object.keys(response.content ?? {});
+  assert.ok(type ? types.includes(type) : !types.length, `${operation.operationId} ${answer.status} ${type}`);
 }
 
 describe('the document', () => {
@@ -125,11 +150,7 @@ describe('every route', () => {
     for (const { path, method, operation } of operations) {
       const answer = await call(server, method, concrete(path), withKey());
       if ([400, 404, 415].includes(answer.status)) continue; // it wanted a body, or a parameter that is there
-      const response = operation.responses[answer.status];
-      assert.ok(response, `${method} ${path} answered ${answer.status}`);
-      const types = Object.keys(response.content ?? {});
-      const type = answer.headers['content-type']?.split(';')[0];
-      assert.deepEqual(type ? [type] : [], types, `${method} ${path}`);
+      assertListed(operation, answer);
     }
   });
 
@@ -200,6 +221,165 @@ describe('every route', () => {
       const query = await call(server, method, `${at}?x=1&ticket=no`, withKey());
       assert.notEqual(query.status, 404, `${method} ${path} with a query`);
     }
+  });
+});
+
+describe('what a request carries', () => {
+  // Calls of channels are asked below: nothing of theirs is read where there is no channel.
+  const asked = () => readable().filter(({ path }) => !path.includes('/channels/'));
+  const isRead = (answer, name) => answer.status === 400 && answer.json().field === name;
+  const ask = (path, query) => call(server, 'GET', `${concrete(path)}?${query}`, withKey());
+  // What has to be there before `name` is looked at.
+  const before = (operation, name) => [
+    ...carried(operation, 'query').filter((other) => other.required && other.name !== name).map((other) => `${other.name}=none&`),
+    ...(name === 'protocolVersion' ? ['format=ag-ui&'] : []),
+  ].join('');
+
+  test('has a name once in a route, is described, and is taken by some route', () => {
+    const used = new Set();
+    for (const { operation } of operations) {
+      const all = (operation.parameters ?? []).map(resolve), names = all.map((parameter) => `${parameter.in} ${parameter.name}`);
+      assert.deepEqual(names, [...new Set(names)], operation.operationId);
+      all.forEach((parameter) => used.add(parameter));
+    }
+    for (const parameter of Object.values(api.components.parameters)) {
+      assert.ok(used.has(parameter), parameter.name);
+      assert.ok(['query', 'header'].includes(parameter.in) && parameter.description && parameter.schema, parameter.name);
+    }
+    const names = (id, where) => carried(operations.find(({ operation }) => operation.operationId === id).operation, where).map(({ name }) => name);
+    assert.deepEqual(names('getHistory', 'query'), ['threadId', 'before', 'after', 'limit']);
+    assert.deepEqual(names('getEvents', 'header'), ['Last-Event-ID']);
+  });
+
+  test('of the query: what is listed is read, and nothing else is', async () => {
+    const names = new Set(Object.values(api.components.parameters).filter((parameter) => parameter.in === 'query').map(({ name }) => name));
+    for (const name of ['ticket', 'exp', 'sig']) names.delete(name); // below
+    assert.ok(names.size >= 10);
+    for (const { path, operation } of asked()) {
+      const listed = carried(operation, 'query').map((parameter) => parameter.name);
+      for (const name of names) {
+        const answer = await ask(path, `${before(operation, name)}${name}=%zz`);
+        assert.equal(isRead(answer, name), listed.includes(name), `${path} ${name} ${answer.status}`);
+        if (answer.status === 400) assertListed(operation, answer);
+      }
+    }
+  });
+
+  test('of the query: what its schema says is what is taken', async () => {
+    for (const { path, operation } of asked()) {
+      for (const { name, required, schema } of carried(operation, 'query')) {
+        const taken = async (value) => !isRead(await ask(path, `${before(operation, name)}${name}=${value}`), name);
+        for (const value of schema.enum ?? []) assert.ok(await taken(value), `${path} ${name}=${value}`);
+        if (schema.enum) assert.ok(!await taken('other'), `${path} ${name}`);
+        if (schema.maximum !== undefined) {
+          for (const value of [schema.minimum, schema.maximum, schema.default]) assert.ok(await taken(value), `${path} ${name}=${value}`);
+          for (const value of [schema.minimum - 1, schema.maximum + 1]) assert.ok(!await taken(value), `${path} ${name}=${value}`);
+        }
+        if (required) assert.ok(isRead(await ask(path, before(operation, name)), name), `${path} without ${name}`);
+      }
+    }
+  });
+
+  test('instead of a key: a ticket, a signature', async () => {
+    for (const { path, operation } of asked()) {
+      if (isOpen({ operation })) continue;
+      const { ticket } = (await call(server, 'POST', '/api/v1/tickets', withKey())).json();
+      const listed = carried(operation, 'query').map((parameter) => parameter.name);
+      const known = await call(server, 'GET', `${concrete(path)}?ticket=${ticket}`);
+      assert.equal(known.status !== 401, listed.includes('ticket'), `${path} ${known.status}`);
+      for (const name of ['exp', 'sig']) {
+        const answer = await call(server, 'GET', `${concrete(path)}?${name}=1`);
+        assert.equal(answer.status, listed.includes(name) ? 403 : 401, `${path} ${name}`);
+      }
+    }
+  });
+
+  test('Idempotency-Key: where it is listed a bad one is 400, and one of another request 422', async () => {
+    const used = await call(server, 'PATCH', `${AGENT}/agents/assistant/settings`, {
+      headers: { ...bearer(key), 'content-type': 'application/json', 'idempotency-key': 'used' }, body: '{"locale":null}',
+    });
+    assert.equal(used.status, 200, used.text);
+    let count = 0;
+    for (const { path, method, operation } of operations) {
+      if (method === 'GET') continue;
+      const at = concrete(path.replace('{n}', '1').replace(/\{(name|agent)\}/, 'assistant'));
+      const schema = Object.values(operation.requestBody?.content ?? {})[0]?.schema.$ref.split('/').at(-1);
+      const body = schema === 'Upload' ? FORM : schema && JSON.stringify(BODIES[schema]);
+      const type = schema === 'Upload' ? 'multipart/form-data; boundary=b' : 'application/json';
+      const send = (given) => call(server, method, at, {
+        headers: { ...bearer(key), ...(body ? { 'content-type': type } : {}), 'idempotency-key': given }, body,
+      });
+      const bad = await send('x'.repeat(256)), other = await send('used');
+      if (carried(operation, 'header').some(({ name }) => name === 'Idempotency-Key')) {
+        assertProblem(bad, 400, 'invalid_field', 'Idempotency-Key');
+        assertProblem(other, 422, 'idempotency_mismatch');
+        for (const answer of [bad, other]) assertListed(operation, answer);
+        count++;
+      } else {
+        assert.ok(!isRead(bad, 'Idempotency-Key'), at);
+        assert.doesNotMatch(other.text, /idempotency_mismatch/, at);
+      }
+    }
+    assert.ok(count >= 14);
+  });
+});
+
+describe('what is answered when something is there', () => {
+  const SCRIPT = [
+    { match: '^mute', turns: [{ text: 'x', delay_ms: 600_000 }] },
+    { match: '^look', turns: [{ calls: [{ name: 'look', args: {} }] }, { text: 'Seen.' }] },
+    { turns: [{ text: 'Hello.' }] },
+  ];
+  const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
+  const TOKEN = 'a-token-of-wechat';
+  const listed = (id, answer, status) => {
+    assert.equal(answer.status, status, answer.text);
+    assertListed(operations.find(({ operation }) => operation.operationId === id).operation, answer);
+  };
+
+  test('a thread that is busy', async (t) => {
+    const { server: busy } = await startTalk(t, SCRIPT);
+    await accepted(busy, { threadId: 'full', messages: [user('mute')] });
+    listed('cancelRun', await cancel(busy, 'full', { queue: 1 }), 400);
+    listed('cancelRun', await cancel(busy, 'full', { runId: 'other' }), 409);
+    for (let i = 0; i < 2; i++) await accepted(busy, { threadId: 'full', messages: [user('x'.repeat(QUEUE_BYTES_MAX / 4))] });
+    listed('createRun', await postRun(busy, { threadId: 'full', messages: [user('one more')] }), 429);
+    listed('runAgent', await postJson(busy, `${AGENT}/ag-ui/assistant`, { threadId: 'full', messages: [user('one more')] }), 429);
+    for (const format of ['md', 'json']) listed('exportThread', await call(busy, 'GET', `${AGENT}/threads/full/export?format=${format}`), 200);
+  });
+
+  test('a thread whose tool is at work, and calls of channels', async (t) => {
+    let called = false;
+    const tool = createServer((request, response) => { called ||= request.url === '/look'; if (request.url !== '/look') response.end(); }).listen(0, '127.0.0.1');
+    await once(tool, 'listening');
+    t.after(() => { tool.closeAllConnections(); tool.close(); });
+    const url = `http://127.0.0.1:${tool.address().port}`, talked = await Home.make(t);
+    const at = (name) => join(talked.data, name), write = (name, text) => writeFile(at(name), text, { mode: 0o600 });
+    await write('script.jsonl', SCRIPT.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    for (const name of ['token', 'secret']) await write(name, name === 'token' ? TOKEN : 'a-secret-of-somebody');
+    await write('fermata.yaml', `tools:
+  - http: {name: look, url: "${url}/look", effect: read, schema: {type: object}}
+channels:
+  own: {kind: webhook, url: "${url}/own", secret_file: "${at('secret')}", allow: ["*"]}
+  oa: {kind: wechat_oa, base_url: "${url}", app_id: wx0123456789abcdef, token_file: "${at('token')}", secret_file: "${at('secret')}", allow: ["*"]}
+`);
+    const there = await talked.start({ FERMATA_MODEL_PROVIDER: 'scripted', FERMATA_SCRIPT: at('script.jsonl'), FERMATA_CONFIG: at('fermata.yaml') });
+
+    const hook = (name, query = '') => `${AGENT}/channels/${name}/webhook${query}`;
+    const time = Math.floor(Date.now() / 1000), sign = createHash('sha1').update([TOKEN, `${time}`, 'n'].sort().join('')).digest('hex');
+    const query = `?timestamp=${time}&nonce=n&signature=${sign}`;
+    listed('verifyChannel', await call(there, 'GET', hook('none')), 404);
+    listed('verifyChannel', await call(there, 'GET', hook('own')), 405);
+    listed('verifyChannel', await call(there, 'GET', hook('oa', `${query}&echostr=%zz`)), 403);
+    listed('verifyChannel', await call(there, 'GET', hook('oa', query)), 400);
+    listed('verifyChannel', await call(there, 'GET', hook('oa', `${query}&echostr=hello`)), 200);
+    listed('callChannel', await postJson(there, hook('own'), {}), 401);
+    listed('callChannel', await postJson(there, hook('oa'), {}), 403);
+    listed('callChannel', await postJson(there, hook('oa', query), {}), 400);
+
+    await accepted(there, { threadId: 'looks', messages: [user('look')] });
+    await waitFor('the call', () => called);
+    listed('deleteThread', await call(there, 'DELETE', `${AGENT}/threads/looks`), 409);
   });
 });
 

@@ -17,6 +17,7 @@ static const struct schema {
 } schemas[] = {
     {"Object", "application/json", "{\"type\":\"object\"}"},
     {"Text", "text/plain", "{\"type\":\"string\"}"},
+    {"Markdown", "text/markdown", "{\"type\":\"string\"}"},
     {"Problem", PROBLEM_TYPE,
      "{\"type\":\"object\",\"required\":[\"type\",\"title\",\"status\",\"detail\",\"code\"],"
      "\"properties\":{\"type\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},"
@@ -254,6 +255,73 @@ static const struct schema {
      "\"expiresAt\":{\"type\":\"string\",\"format\":\"date-time\"}}}"},
 };
 
+/* What a request carries in its query or head, by the name that the route table has for it. */
+static const struct parameter {
+    const char *name;
+    const char *in, *key; /* where, and what it is called there */
+    bool required;
+    const char *json, *description;
+} parameters[] = {
+    {"Limit", "query", "limit", false,
+     "{\"type\":\"integer\",\"minimum\":1,\"maximum\":200,\"default\":50}", "Rows of a page"},
+    {"Cursor", "query", "cursor", false, "{\"type\":\"string\"}", "`next` of the page before"},
+    {"Search", "query", "query", false, "{\"type\":\"string\"}",
+     "Words in titles and messages, at most 256 bytes"},
+    {"Thread", "query", "threadId", true, "{\"type\":\"string\"}", "The thread"},
+    {"OfThread", "query", "threadId", false, "{\"type\":\"string\"}", "Only those of this thread"},
+    {"OfAgent", "query", "agent", false, "{\"type\":\"string\"}", "Only those of this agent"},
+    {"InStatus", "query", "status", false,
+     "{\"enum\":[\"open\",\"resolved\",\"canceled\",\"expired\",\"superseded\"],"
+     "\"default\":\"open\"}",
+     "Only those in this status"},
+    {"BeforeMessage", "query", "before", false, "{\"type\":\"string\"}",
+     "`before` of the page that is there, or a time in ISO form: what was said earlier"},
+    {"AfterMessage", "query", "after", false, "{\"type\":\"integer\",\"minimum\":0}",
+     "The `seq` of a message: what was said later"},
+    {"AfterFact", "query", "after", false, "{\"type\":\"integer\",\"minimum\":0}",
+     "The `seq` of a fact: what happened later; 0 is everything"},
+    {"LastEventId", "header", "Last-Event-ID", false, "{\"type\":\"string\"}",
+     "The same, as browsers say it after a cut; it wins over ?after="},
+    {"FromRun", "query", "runId", false, "{\"type\":\"string\"}",
+     "Without a place to begin at: from the start of this run, not of the newest"},
+    {"EventFormat", "query", "format", false,
+     "{\"enum\":[\"native\",\"ag-ui\"],\"default\":\"native\"}", "How events are written"},
+    {"ProtocolVersion", "query", "protocolVersion", false, "{\"type\":\"string\"}",
+     "With format=ag-ui: the version that the client speaks; none is one before 1.0"},
+    {"ExportFormat", "query", "format", false, "{\"enum\":[\"md\",\"json\"],\"default\":\"md\"}",
+     "How the thread is written"},
+    {"Ticket", "query", "ticket", false, "{\"type\":\"string\"}",
+     "Instead of a key: from createTicket"},
+    {"Exp", "query", "exp", false, "{\"type\":\"integer\"}",
+     "With sig, instead of a key: until when, in seconds since 1970"},
+    {"Sig", "query", "sig", false, "{\"type\":\"string\"}", "Our signature of the address and exp"},
+    {"IdempotencyKey", "header", "Idempotency-Key", false,
+     "{\"type\":\"string\",\"maxLength\":255,\"pattern\":\"^[!-~]*$\"}",
+     "The same key with the same request: the same answer, and nothing is done twice"},
+    {"Range", "header", "Range", false, "{\"type\":\"string\"}", "A part of the file"},
+    {"IfRange", "header", "If-Range", false, "{\"type\":\"string\"}",
+     "The ETag that the part must be of; else all of it is sent"},
+    {"IfNoneMatch", "header", "If-None-Match", false, "{\"type\":\"string\"}",
+     "ETags that are there already"},
+    {"AcceptLanguage", "header", "Accept-Language", false, "{\"type\":\"string\"}",
+     "The language of our own words"},
+    /* of channels: WeChat's query, and the head of our own kind */
+    {"WechatSignature", "query", "signature", false, "{\"type\":\"string\"}",
+     "WeChat's signature of timestamp and nonce"},
+    {"WechatMsgSignature", "query", "msg_signature", false, "{\"type\":\"string\"}",
+     "WeChat's signature of an encrypted message"},
+    {"WechatTimestamp", "query", "timestamp", false, "{\"type\":\"string\"}",
+     "When WeChat signed, in seconds since 1970"},
+    {"WechatNonce", "query", "nonce", false, "{\"type\":\"string\"}", "Another one for each call"},
+    {"WechatEcho", "query", "echostr", false, "{\"type\":\"string\"}", "What WeChat wants to hear"},
+    {"WechatEncryption", "query", "encrypt_type", false, "{\"type\":\"string\"}",
+     "`aes`: the message is encrypted"},
+    {"HookTimestamp", "header", "Fermata-Timestamp", false, "{\"type\":\"string\"}",
+     "Of a channel of kind webhook: when it was signed, in seconds since 1970"},
+    {"HookSignature", "header", "Fermata-Signature", false, "{\"type\":\"string\"}",
+     "Of a channel of kind webhook: the signature of time and body"},
+};
+
 static const struct schema *schema_find(const char *name)
 {
     for (size_t i = 0; i < COUNT(schemas); i++)
@@ -266,14 +334,20 @@ bool openapi_has_schema(const char *name)
     return schema_find(name) != NULL;
 }
 
-static void put_content(struct json_writer *w, const char *name)
+bool openapi_has_parameter(const char *name)
+{
+    for (size_t i = 0; i < COUNT(parameters); i++)
+        if (strcmp(parameters[i].name, name) == 0) return true;
+    return false;
+}
+
+/* A body of one of the media types of `content`. */
+static void put_media(struct json_writer *w, const char *name)
 {
     const struct schema *schema = schema_find(name);
     assert(schema);
     char ref[64];
     snprintf(ref, sizeof ref, "#/components/schemas/%s", name);
-    json_key(w, STR("content"));
-    json_object(w);
     json_key(w, str_c(schema->media));
     json_object(w);
     json_key(w, STR("schema"));
@@ -281,10 +355,9 @@ static void put_content(struct json_writer *w, const char *name)
     json_member(w, STR("$ref"), str_c(ref));
     json_object_end(w);
     json_object_end(w);
-    json_object_end(w);
 }
 
-static void put_parameter(struct json_writer *w, str name)
+static void put_path_parameter(struct json_writer *w, str name)
 {
     json_object(w);
     json_member(w, STR("name"), name);
@@ -296,39 +369,66 @@ static void put_parameter(struct json_writer *w, str name)
     json_object_end(w);
 }
 
-/* Who may come without a key brings these. */
-static const char signed_parameters[] =
-    "{\"name\":\"exp\",\"in\":\"query\",\"schema\":{\"type\":\"integer\"}},"
-    "{\"name\":\"sig\",\"in\":\"query\",\"schema\":{\"type\":\"string\"}}";
+static void put_carried(struct json_writer *w, const char *name)
+{
+    char ref[64];
+    assert(openapi_has_parameter(name));
+    snprintf(ref, sizeof ref, "#/components/parameters/%s", name);
+    json_object(w);
+    json_member(w, STR("$ref"), str_c(ref));
+    json_object_end(w);
+}
 
 static void put_parameters(struct json_writer *w, const struct route *route)
 {
-    const char *path = route->path;
-    if (!strchr(path, '{')) return;
+    bool with_signature = route->access == ACCESS_SIGNED;
+    if (!strchr(route->path, '{') && !route->carries[0] && !route->ticket && !with_signature)
+        return;
     json_key(w, STR("parameters"));
     json_array(w);
-    for (str rest = str_c(path); rest.p;) {
+    for (str rest = str_c(route->path); rest.p;) {
         str piece = str_split(&rest, '/');
-        if (piece.len > 2 && piece.p[0] == '{') put_parameter(w, (str){piece.p + 1, piece.len - 2});
+        if (piece.len > 2 && piece.p[0] == '{')
+            put_path_parameter(w, (str){piece.p + 1, piece.len - 2});
     }
-    if (route->access == ACCESS_SIGNED) json_raw(w, str_c(signed_parameters));
+    for (size_t i = 0; i < ROUTE_CARRIES_MAX && route->carries[i]; i++)
+        put_carried(w, route->carries[i]);
+    if (route->ticket) put_carried(w, "Ticket");
+    if (with_signature) {
+        put_carried(w, "Exp");
+        put_carried(w, "Sig");
+    }
     json_array_end(w);
+}
+
+/* One status: the first of `answers`, and the next ones if they are of the same, in another type. How
+ * many that were. */
+static size_t put_status(struct json_writer *w, const struct route_answer *answers, size_t count)
+{
+    char status[8];
+    snprintf(status, sizeof status, "%d", answers->status);
+    const char *schema = answers->schema;
+    size_t i = 0;
+    json_key(w, str_c(status));
+    json_object(w);
+    json_member(w, STR("description"), schema ? str_c(schema) : STR("Done"));
+    if (schema) {
+        json_key(w, STR("content"));
+        json_object(w);
+        for (; i < count && answers[i].status == answers->status; i++)
+            put_media(w, answers[i].schema);
+        json_object_end(w);
+    }
+    json_object_end(w);
+    return i ? i : 1;
 }
 
 static void put_answers(struct json_writer *w, const struct route *route)
 {
     json_key(w, STR("responses"));
     json_object(w);
-    for (size_t i = 0; i < ROUTE_ANSWERS_MAX && route->answers[i].status; i++) {
-        char status[8];
-        snprintf(status, sizeof status, "%d", route->answers[i].status);
-        const char *schema = route->answers[i].schema;
-        json_key(w, str_c(status));
-        json_object(w);
-        json_member(w, STR("description"), schema ? str_c(schema) : STR("Done"));
-        if (schema) put_content(w, schema);
-        json_object_end(w);
-    }
+    for (size_t i = 0; i < ROUTE_ANSWERS_MAX && route->answers[i].status;)
+        i += put_status(w, &route->answers[i], ROUTE_ANSWERS_MAX - i);
     json_object_end(w);
 }
 
@@ -355,7 +455,10 @@ static void put_operation(struct json_writer *w, const struct route *route)
         json_object(w);
         json_key(w, STR("required"));
         json_bool(w, !route->body_optional);
-        put_content(w, route->body);
+        json_key(w, STR("content"));
+        json_object(w);
+        put_media(w, route->body);
+        json_object_end(w);
         json_object_end(w);
     }
     put_answers(w, route);
@@ -377,6 +480,20 @@ static void put_paths(struct json_writer *w, const struct routes *routes)
     json_object_end(w);
 }
 
+static void put_parameter(struct json_writer *w, const struct parameter *parameter)
+{
+    json_key(w, str_c(parameter->name));
+    json_object(w);
+    json_member(w, STR("name"), str_c(parameter->key));
+    json_member(w, STR("in"), str_c(parameter->in));
+    json_member(w, STR("description"), str_c(parameter->description));
+    json_key(w, STR("required"));
+    json_bool(w, parameter->required);
+    json_key(w, STR("schema"));
+    json_raw(w, str_c(parameter->json));
+    json_object_end(w);
+}
+
 static void put_components(struct json_writer *w)
 {
     json_key(w, STR("components"));
@@ -386,6 +503,10 @@ static void put_components(struct json_writer *w)
         w,
         STR("{\"key\":{\"type\":\"http\",\"scheme\":\"bearer\"},"
             "\"session\":{\"type\":\"apiKey\",\"in\":\"cookie\",\"name\":\"fermata_session\"}}"));
+    json_key(w, STR("parameters"));
+    json_object(w);
+    for (size_t i = 0; i < COUNT(parameters); i++) put_parameter(w, &parameters[i]);
+    json_object_end(w);
     json_key(w, STR("schemas"));
     json_object(w);
     for (size_t i = 0; i < COUNT(schemas); i++) {

@@ -9,7 +9,8 @@
 
 void openapi_write(struct buf *out, const struct routes *routes);
 
-/* Is there a schema of this name? For the test that every row's schemas exist. */
+/* Is there a schema of this name, a parameter? For the test that those of every row exist. */
 bool openapi_has_schema(const char *name);
+bool openapi_has_parameter(const char *name);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The routes of the public listener. To add one: a row here, its handler in handlers.h, and the
- * schemas it names in openapi.c; tests/api/routes.test.mjs asks every row for its edges.
+ * schemas and parameters it names in openapi.c; tests/api/routes.test.mjs asks every row for its
+ * edges, and whether it reads what it is said to read.
  */
 #include "app/api/handlers.h"
 #include "app/http/route.h"
@@ -116,6 +117,7 @@ static const struct route rows[] = {
         .summary = "Send a message, or what a run waits for: starts a run, goes on with one, or "
                    "queues it on a busy thread; with Accept: text/event-stream as AG-UI's stream",
         .body = "RunAgentInput",
+        .carries = {"IdempotencyKey"},
         .answers = {{200, "Events"},
                     {202, "RunAccepted"},
                     {400, "Problem"},
@@ -125,6 +127,7 @@ static const struct route rows[] = {
                     {412, "Problem"},
                     {413, "Problem"},
                     {422, "Problem"},
+                    {429, "Problem"},
                     {507, "Problem"}},
     },
     {
@@ -136,6 +139,7 @@ static const struct route rows[] = {
         .name = "runAgent",
         .summary = "The same for AG-UI clients: the answer is always the stream of this leg",
         .body = "RunAgentInput",
+        .carries = {"IdempotencyKey"},
         .answers = {{200, "Events"},
                     {400, "Problem"},
                     {401, "Problem"},
@@ -144,7 +148,9 @@ static const struct route rows[] = {
                     {406, "Problem"},
                     {409, "Problem"},
                     {412, "Problem"},
+                    {413, "Problem"},
                     {422, "Problem"},
+                    {429, "Problem"},
                     {507, "Problem"}},
     },
     {
@@ -163,7 +169,7 @@ static const struct route rows[] = {
         .handle = handle_run_get,
         .name = "getRun",
         .summary = "The current run of a thread, or its newest one",
-        .answers = {{200, "Run"}, {401, "Problem"}, {404, "Problem"}},
+        .answers = {{200, "Run"}, {401, "Problem"}, {404, "Problem"}, {413, "Problem"}},
     },
     {
         .method = HTTP_POST,
@@ -175,7 +181,13 @@ static const struct route rows[] = {
         .summary = "Stop the current run; text shown so far is kept",
         .body = "CancelRequest",
         .body_optional = true,
-        .answers = {{202, "Object"}, {401, "Problem"}, {404, "Problem"}, {409, "Problem"}},
+        .carries = {"IdempotencyKey"},
+        .answers = {{202, "Object"},
+                    {400, "Problem"},
+                    {401, "Problem"},
+                    {404, "Problem"},
+                    {409, "Problem"},
+                    {422, "Problem"}},
     },
     {
         .method = HTTP_POST,
@@ -186,6 +198,7 @@ static const struct route rows[] = {
         .name = "answerRun",
         .summary = "Answer the only open question of a thread",
         .body = "RunAnswer",
+        .carries = {"IdempotencyKey"},
         .answers = {{200, "Interaction"},
                     {400, "Problem"},
                     {401, "Problem"},
@@ -201,7 +214,9 @@ static const struct route rows[] = {
         .handle = handle_queue_delete,
         .name = "deleteQueued",
         .summary = "Drop one queued message",
-        .answers = {{204, NULL}, {401, "Problem"}, {404, "Problem"}},
+        .carries = {"IdempotencyKey"},
+        .answers =
+            {{204, NULL}, {400, "Problem"}, {401, "Problem"}, {404, "Problem"}, {422, "Problem"}},
     },
     {
         .method = HTTP_GET,
@@ -211,6 +226,7 @@ static const struct route rows[] = {
         .handle = handle_events,
         .name = "getEvents",
         .summary = "The thread's events as they happen; resumes after Last-Event-ID or ?after=",
+        .carries = {"AfterFact", "LastEventId", "FromRun", "EventFormat", "ProtocolVersion"},
         .answers = {{200, "Events"},
                     {400, "Problem"},
                     {401, "Problem"},
@@ -236,7 +252,12 @@ static const struct route rows[] = {
         .handle = handle_run_history,
         .name = "getRunHistory",
         .summary = "Messages of a thread by pages, the newest page first",
-        .answers = {{200, "History"}, {400, "Problem"}, {401, "Problem"}, {404, "Problem"}},
+        .carries = {"BeforeMessage", "AfterMessage", "Limit"},
+        .answers = {{200, "History"},
+                    {400, "Problem"},
+                    {401, "Problem"},
+                    {404, "Problem"},
+                    {413, "Problem"}},
     },
     {
         .method = HTTP_GET,
@@ -245,7 +266,12 @@ static const struct route rows[] = {
         .handle = handle_history,
         .name = "getHistory",
         .summary = "The same by ?threadId=",
-        .answers = {{200, "History"}, {400, "Problem"}, {401, "Problem"}, {404, "Problem"}},
+        .carries = {"Thread", "BeforeMessage", "AfterMessage", "Limit"},
+        .answers = {{200, "History"},
+                    {400, "Problem"},
+                    {401, "Problem"},
+                    {404, "Problem"},
+                    {413, "Problem"}},
     },
     {
         .method = HTTP_GET,
@@ -254,6 +280,7 @@ static const struct route rows[] = {
         .handle = handle_threads_list,
         .name = "listThreads",
         .summary = "One's own threads, last updated first; ?query= searches titles and messages",
+        .carries = {"Search", "Cursor", "Limit"},
         .answers = {{200, "Threads"}, {400, "Problem"}, {401, "Problem"}},
     },
     {
@@ -274,7 +301,12 @@ static const struct route rows[] = {
         .name = "renameThread",
         .summary = "Give a thread another title",
         .body = "ThreadChange",
-        .answers = {{200, "Thread"}, {400, "Problem"}, {401, "Problem"}, {404, "Problem"}},
+        .carries = {"IdempotencyKey"},
+        .answers = {{200, "Thread"},
+                    {400, "Problem"},
+                    {401, "Problem"},
+                    {404, "Problem"},
+                    {422, "Problem"}},
     },
     {
         .method = HTTP_DELETE,
@@ -283,7 +315,13 @@ static const struct route rows[] = {
         .handle = handle_thread_delete,
         .name = "deleteThread",
         .summary = "Delete a thread with everything in it",
-        .answers = {{204, NULL}, {401, "Problem"}, {404, "Problem"}},
+        .carries = {"IdempotencyKey"},
+        .answers = {{204, NULL},
+                    {400, "Problem"},
+                    {401, "Problem"},
+                    {404, "Problem"},
+                    {409, "Problem"},
+                    {422, "Problem"}},
     },
     {
         .method = HTTP_GET,
@@ -292,7 +330,13 @@ static const struct route rows[] = {
         .handle = handle_thread_export,
         .name = "exportThread",
         .summary = "A thread as ?format=md or json",
-        .answers = {{200, "Object"}, {400, "Problem"}, {401, "Problem"}, {404, "Problem"}},
+        .carries = {"ExportFormat"},
+        .answers = {{200, "Markdown"},
+                    {200, "Object"},
+                    {400, "Problem"},
+                    {401, "Problem"},
+                    {404, "Problem"},
+                    {413, "Problem"}},
     },
     {
         .method = HTTP_GET,
@@ -320,7 +364,8 @@ static const struct route rows[] = {
         .name = "listInteractions",
         .summary = "The inbox: one's own, and those that one's role may answer, newest first; "
                    "?status= (open), agent, threadId",
-        .answers = {{200, "Interactions"}, {400, "Problem"}, {401, "Problem"}},
+        .carries = {"InStatus", "OfAgent", "OfThread", "Cursor", "Limit"},
+        .answers = {{200, "Interactions"}, {400, "Problem"}, {401, "Problem"}, {413, "Problem"}},
     },
     {
         .method = HTTP_GET,
@@ -340,6 +385,7 @@ static const struct route rows[] = {
         .name = "moveExpiry",
         .summary = "Set, move or clear the time at which it expires; for its owner or an operator",
         .body = "InteractionChange",
+        .carries = {"IdempotencyKey"},
         .answers = {{200, "Interaction"},
                     {400, "Problem"},
                     {401, "Problem"},
@@ -358,6 +404,7 @@ static const struct route rows[] = {
         .name = "answerInteraction",
         .summary = "Answer a question, or decide; taken once",
         .body = "Answer",
+        .carries = {"IdempotencyKey"},
         .answers = {{200, "Interaction"},
                     {400, "Problem"},
                     {401, "Problem"},
@@ -378,6 +425,7 @@ static const struct route rows[] = {
         .summary = "Settle it without an answer: its call gets an error, the run goes on",
         .body = "Nothing",
         .body_optional = true,
+        .carries = {"IdempotencyKey"},
         .answers = {{200, "Interaction"},
                     {400, "Problem"},
                     {401, "Problem"},
@@ -394,6 +442,7 @@ static const struct route rows[] = {
         .handle = handle_grants_list,
         .name = "listGrants",
         .summary = "What one has allowed for always, newest first",
+        .carries = {"Cursor", "Limit"},
         .answers = {{200, "Grants"}, {400, "Problem"}, {401, "Problem"}},
     },
     {
@@ -403,7 +452,9 @@ static const struct route rows[] = {
         .handle = handle_grant_delete,
         .name = "revokeGrant",
         .summary = "Take it back: the next call asks again",
-        .answers = {{204, NULL}, {401, "Problem"}, {404, "Problem"}, {422, "Problem"}},
+        .carries = {"IdempotencyKey"},
+        .answers =
+            {{204, NULL}, {400, "Problem"}, {401, "Problem"}, {404, "Problem"}, {422, "Problem"}},
     },
     {
         .method = HTTP_POST,
@@ -414,6 +465,7 @@ static const struct route rows[] = {
         .name = "createAttachment",
         .summary = "Send a file for a thread, which need not be there yet",
         .body = "Upload",
+        .carries = {"IdempotencyKey"},
         .answers = {{201, "Attachment"},
                     {400, "Problem"},
                     {401, "Problem"},
@@ -430,6 +482,7 @@ static const struct route rows[] = {
         .handle = handle_attachment_get,
         .name = "getAttachment",
         .summary = "A file, for its owner or for whoever holds ?exp=&sig=; takes Range",
+        .carries = {"Range", "IfRange", "IfNoneMatch"},
         .answers = {{200, "File"},
                     {206, "File"},
                     {304, NULL},
@@ -457,6 +510,7 @@ static const struct route rows[] = {
         .summary = "UiHints to UiSchema, as the server draws a tool's card; changes nothing",
         .body = "UiHints",
         .any_type = true,
+        .carries = {"AcceptLanguage"},
         .answers = {{200, "UiSchema"},
                     {400, "Problem"},
                     {401, "Problem"},
@@ -473,6 +527,7 @@ static const struct route rows[] = {
         .summary = "Press a button of a stored card: 200 says what the client does, 202 what the "
                    "server has begun; once for ever",
         .body = "Press",
+        .carries = {"IdempotencyKey"},
         .answers = {{200, "PressedAction"},
                     {202, "RunAccepted"},
                     {400, "Problem"},
@@ -482,6 +537,7 @@ static const struct route rows[] = {
                     {409, "Problem"},
                     {410, "Problem"},
                     {422, "Problem"},
+                    {429, "Problem"},
                     {507, "Problem"}},
     },
     {
@@ -511,6 +567,7 @@ static const struct route rows[] = {
         .name = "changeSettings",
         .summary = "Set some of them; null goes back to the configuration",
         .body = "SettingsChange",
+        .carries = {"IdempotencyKey"},
         .answers = {{200, "Settings"},
                     {400, "Problem"},
                     {401, "Problem"},
@@ -553,7 +610,9 @@ static const struct route rows[] = {
         .handle = handle_channel_hook_get,
         .name = "verifyChannel",
         .summary = "A chat platform asks whether we are who it was told; signed by its rules",
-        .answers = {{200, "Text"}, {403, "Problem"}, {404, "Problem"}},
+        .carries = {"WechatSignature", "WechatTimestamp", "WechatNonce", "WechatEcho"},
+        .answers =
+            {{200, "Text"}, {400, "Text"}, {403, "Text"}, {404, "Problem"}, {405, "Problem"}},
     },
     {
         .method = HTTP_POST,
@@ -568,13 +627,17 @@ static const struct route rows[] = {
         .body_optional = true,
         .any_type = true,
         .raw = true,
+        .carries = {"WechatSignature", "WechatMsgSignature", "WechatTimestamp", "WechatNonce",
+                    "WechatEncryption", "HookTimestamp", "HookSignature"},
         .answers = {{200, "Text"},
                     {202, "ChannelCall"},
                     {400, "Problem"},
+                    {400, "Text"},
                     {401, "Problem"},
-                    {403, "Problem"},
+                    {403, "Text"},
                     {404, "Problem"},
                     {413, "Problem"},
+                    {429, "Problem"},
                     {507, "Problem"}},
     },
 };

@@ -19,9 +19,10 @@ enum route_access {
     ACCESS_OPERATOR, /* role operator */
 };
 
-enum { ROUTE_PARAMS_MAX = 4, ROUTE_ANSWERS_MAX = 10 };
+enum { ROUTE_PARAMS_MAX = 4, ROUTE_CARRIES_MAX = 8, ROUTE_ANSWERS_MAX = 12 };
 
-/* One possible answer: its status and the schema (openapi.c) of its body, NULL if it has none. */
+/* One possible answer: its status and the schema (openapi.c) of its body, NULL if it has none. A
+ * status that has bodies of two types has two rows. */
 struct route_answer {
     int status;
     const char *schema;
@@ -42,6 +43,8 @@ struct route {
     bool any_type; /* whatever its Content-Type says; only for what has no effect, or is signed */
     bool raw;      /* its handler parses the body, which is whole */
     bool form;     /* the body is a form with a file, which the handler takes as it comes */
+    /* What its handler reads of the query and the head, by name (openapi.c). */
+    const char *carries[ROUTE_CARRIES_MAX];
     struct route_answer answers[ROUTE_ANSWERS_MAX];
 };
 

@@ -143,11 +143,12 @@ static void check_schemas(const struct route *row)
 {
     if (row->body) assert_true(openapi_has_schema(row->body));
     assert_true(row->answers[0].status > 0); /* every route says how it answers */
-    int before = 0;
     for (size_t i = 0; i < ROUTE_ANSWERS_MAX && row->answers[i].status; i++) {
-        const struct route_answer *answer = &row->answers[i];
-        assert_true(answer->status > before); /* in order, so none twice */
-        before = answer->status;
+        const struct route_answer *answer = &row->answers[i], *before = i ? answer - 1 : NULL;
+        /* in order, so that what is the same stands together */
+        if (before) assert_true(answer->status >= before->status);
+        if (before && answer->status == before->status)
+            assert_string_not_equal(answer->schema, before->schema);
         if (answer->schema) assert_true(openapi_has_schema(answer->schema));
         bool bare = answer->status == 101 || answer->status == 204 || answer->status == 304;
         bool either = answer->status == 202; /* taken: with a receipt, or without */
@@ -160,6 +161,17 @@ static bool answers_with(const struct route *row, int status)
     for (size_t i = 0; i < ROUTE_ANSWERS_MAX; i++)
         if (row->answers[i].status == status) return true;
     return false;
+}
+
+/* A key that was used for another request is refused on every row that takes one. */
+static void check_carries(const struct route *row)
+{
+    for (size_t i = 0; i < ROUTE_CARRIES_MAX && row->carries[i]; i++) {
+        assert_true(openapi_has_parameter(row->carries[i]));
+        for (size_t j = 0; j < i; j++) assert_string_not_equal(row->carries[i], row->carries[j]);
+        if (strcmp(row->carries[i], "IdempotencyKey") == 0)
+            assert_true(answers_with(row, 400) && answers_with(row, 422));
+    }
 }
 
 static void public_rows(void **state)
@@ -177,6 +189,7 @@ static void public_rows(void **state)
         if (row->body) assert_true(row->form || row->body_bytes_max > 0);
         if (row->access != ACCESS_OPEN) assert_true(answers_with(row, 401));
         check_schemas(row);
+        check_carries(row);
     }
 }
 
@@ -230,6 +243,8 @@ static void schema_names(void **state)
     assert_true(openapi_has_schema("Problem"));
     assert_false(openapi_has_schema("problem"));
     assert_false(openapi_has_schema(""));
+    assert_true(openapi_has_parameter("Limit"));
+    assert_false(openapi_has_parameter("limit"));
 }
 
 static void admin_rows(void **state)

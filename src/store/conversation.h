@@ -204,8 +204,12 @@ struct run_list {
     struct run *runs;
     size_t count;
 };
+/* All that wait, oldest first. */
 enum err run_queue(struct db *db, struct arena *arena, int64_t thread, struct run_list *ret_list)
     MUST_USE;
+/* At most `limit` of them, from start_seq `from_seq` on. */
+enum err run_queue_page(struct db *db, struct arena *arena, int64_t thread, int64_t from_seq,
+                        size_t limit, struct run_list *ret_list) MUST_USE;
 /* How many wait, and how long they and their inputs are together; without reading them. */
 enum err run_queue_size(struct db *db, int64_t thread, size_t *ret_count, size_t *ret_bytes)
     MUST_USE;

@@ -378,24 +378,31 @@ enum err runs_spent(struct db *db, struct arena *arena, int64_t thread, str unpr
     return e;
 }
 
-static struct stmt *queue_statement(struct db *db, int64_t thread, size_t limit)
+static struct stmt *queue_statement(struct db *db, int64_t thread, int64_t from_seq, size_t limit)
 {
     struct stmt *s = db_prepare(db, "SELECT " RUN_COLUMNS " FROM runs INDEXED BY runs_open"
-                                    " WHERE status<4 AND status=0 AND thread=?1"
-                                    " ORDER BY id LIMIT ?2");
+                                    " WHERE status<4 AND status=0 AND thread=?1 AND start_seq>=?2"
+                                    " ORDER BY id LIMIT ?3");
     stmt_bind_i64(s, 1, thread);
-    stmt_bind_i64(s, 2, (int64_t)limit);
+    stmt_bind_i64(s, 2, from_seq);
+    stmt_bind_i64(s, 3, (int64_t)limit);
     return s;
 }
 
 enum err run_next(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
 {
-    return run_one(queue_statement(db, thread, 1), arena, ret_run);
+    return run_one(queue_statement(db, thread, 0, 1), arena, ret_run);
 }
 
 enum err run_queue(struct db *db, struct arena *arena, int64_t thread, struct run_list *ret_list)
 {
-    return run_list(queue_statement(db, thread, RUN_QUEUE_MAX), arena, RUN_QUEUE_MAX, ret_list);
+    return run_queue_page(db, arena, thread, 0, RUN_QUEUE_MAX, ret_list);
+}
+
+enum err run_queue_page(struct db *db, struct arena *arena, int64_t thread, int64_t from_seq,
+                        size_t limit, struct run_list *ret_list)
+{
+    return run_list(queue_statement(db, thread, from_seq, limit), arena, limit, ret_list);
 }
 
 /* From the index alone: rows whose message is long are not touched. */

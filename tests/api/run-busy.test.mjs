@@ -42,6 +42,18 @@ async function busy(t, server, threadId, content = 'endless') {
 const say = (server, threadId, runId, content = 'hi') =>
   accepted(server, { threadId, runId, messages: [user(content, `u-${runId}`)] });
 const drop = (server, threadId, n) => call(server, 'DELETE', `${AGENT}/runs/${threadId}/queue/${n}`);
+const pagesOf = (ids, limit) => ids.length ? [ids.slice(0, limit), ...pagesOf(ids.slice(limit), limit)] : [];
+
+async function queuePages(server, threadId, limit) {
+  const pages = [];
+  for (let cursor = ''; cursor !== undefined;) {
+    const { queue, next } = await runOf(server, `${threadId}?limit=${limit}${cursor && `&cursor=${cursor}`}`);
+    pages.push(queue.map(({ runId }) => runId));
+    cursor = next;
+  }
+  return pages;
+}
+
 const ends = (facts) => facts.filter(isEnd).map(({ runId, data }) => `${runId} ${data.outcome ?? data.code}`);
 
 describe('cancel', () => {
@@ -305,9 +317,16 @@ describe('busy: enqueue', () => {
   test(`is full at ${QUEUE_MAX}`, async (t) => {
     const { server } = held;
     const events = await busy(t, server, 'q9', 'mute');
-    for (let i = 0; i < QUEUE_MAX; i++) await say(server, 'q9', `n${i}`);
+    const all = Array.from({ length: QUEUE_MAX }, (_, i) => `n${i}`);
+    for (const runId of all) await say(server, 'q9', runId);
     assertProblem(await postRun(server, { threadId: 'q9', messages: [user('one more')] }), 429, 'rate_limited');
-    assert.equal((await runOf(server, 'q9')).queue.length, QUEUE_MAX);
+    const first = await runOf(server, 'q9');
+    assert.deepEqual([first.queue.map(({ runId }) => runId), first.next], [all.slice(0, 50), String(first.queue[49].n)]);
+    for (const limit of [200, 199]) assert.deepEqual(await queuePages(server, 'q9', limit), pagesOf(all, limit));
+    const last = await runOf(server, `q9?cursor=${first.next}&limit=1`);
+    assert.deepEqual([last.runId, last.status, last.queue[0].runId], ['r1', 'running', all[50]]);
+    for (const [query, field] of [['limit=0', 'limit'], ['limit=201', 'limit'], ['cursor=x', 'cursor']])
+      assertProblem(await call(server, 'GET', `${AGENT}/runs/q9?${query}`), 400, 'invalid_field', field);
     assert.equal((await cancel(server, 'q9', { queue: true })).status, 202);
     await events.run('r1');
     assert.deepEqual((await runOf(server, 'q9')).queue, []);

@@ -49,8 +49,9 @@ test('conversations: list, search, name, page, remove', async () => {
 
 test('a run: state, queue, stop', async () => {
   const { runId } = await client.run({ threadId: 'run', text: 'patient' });
-  await client.run({ threadId: 'run', text: 'hello' });
-  const { queue, status } = await client.current('run');
+  for (const text of ['hello', 'hi']) await client.run({ threadId: 'run', text });
+  const { queue, next, status } = await client.current('run', { limit: 1 });
+  assert.equal((await client.current('run', { cursor: next })).queue[0].messages[0].content, 'hi');
   assert.deepEqual([status, queue.length, queue[0].messages[0].content], ['running', 1, 'hello']);
   assert.equal(await client.dropQueued('run', queue[0].n), undefined);
   await assert.rejects(client.cancel('run', { runId: 'other' }), refused('not_current'));

@@ -80,6 +80,7 @@ static const struct schema {
      "\"runId\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},"
      "\"phase\":{\"type\":\"string\"},\"step\":{\"type\":\"string\"},"
      "\"interactions\":{\"type\":\"array\"},\"queue\":{\"type\":\"array\"},"
+     "\"next\":{\"type\":\"string\"},"
      "\"usage\":{\"$ref\":\"#/components/schemas/Usage\"}}}"},
     {"CancelRequest", "application/json",
      "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"

@@ -168,8 +168,8 @@ static const struct route rows[] = {
         .access = ACCESS_USER,
         .handle = handle_run_get,
         .name = "getRun",
-        .summary = "The current run of a thread, or its newest one",
-        .answers = {{200, "Run"}, {401, "Problem"}, {404, "Problem"}, {413, "Problem"}},
+        .summary = "The current run of a thread, or its newest one; its queue in pages",
+        .answers = {{200, "Run"}, {400, "Problem"}, {401, "Problem"}, {404, "Problem"}, {413, "Problem"}},
     },
     {
         .method = HTTP_POST,

@@ -5,6 +5,7 @@
 #include "agent/begin.h"
 #include "agent/facts.h"
 #include "app/api/handlers.h"
+#include "app/http/query.h"
 #include "app/input/settle.h"
 #include "app/input/thread_change.h"
 #include "app/server.h"
@@ -156,7 +157,9 @@ struct get_run {
     struct exchange *x;
     struct thread thread;
     struct run run;
-    struct run_list queue;
+    uint64_t after; /* the n before this page of the queue; 0: from its head */
+    size_t limit;
+    struct run_list queue; /* one more than `limit` if there are more */
     struct interaction_list open;
     str phase, step;
     struct buf out;
@@ -170,7 +173,9 @@ static enum err read_run(struct get_run *get, struct db *db)
     if (e) return e;
     e = run_current(db, arena, get->thread.id, &get->run);
     if (e == ERR_NOT_FOUND) e = run_newest(db, arena, get->thread.id, &get->run);
-    if (!e) e = run_queue(db, arena, get->thread.id, &get->queue);
+    if (!e)
+        e = run_queue_page(db, arena, get->thread.id, (int64_t)get->after, get->limit + 1,
+                           &get->queue);
     if (!e) e = interactions_of_thread(db, arena, get->thread.id, &get->open);
     if (e) return e;
     int64_t version;
@@ -203,11 +208,14 @@ static void put_waiting(struct json_writer *w, struct arena *arena, const struct
     json_array_end(w);
 }
 
-static void put_queue(struct json_writer *w, struct arena *arena, const struct run_list *queue)
+static void put_queue(struct json_writer *w, struct arena *arena, const struct get_run *get)
 {
+    const struct run_list *queue = &get->queue;
+    bool more = queue->count > get->limit;
+    size_t count = more ? get->limit : queue->count;
     json_key(w, STR("queue"));
     json_array(w);
-    for (size_t i = 0; i < queue->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct run *run = &queue->runs[i];
         json_object(w);
         json_key(w, STR("n"));
@@ -219,6 +227,9 @@ static void put_queue(struct json_writer *w, struct arena *arena, const struct r
         json_object_end(w);
     }
     json_array_end(w);
+    if (more)
+        json_member(w, STR("next"),
+                    arena_printf(arena, "%lld", (long long)queue->runs[count - 1].start_seq + 1));
 }
 
 static void put_usage(struct json_writer *w, const struct run *run)
@@ -248,7 +259,7 @@ static enum err get_run_run(struct job *job, struct db *db)
     json_member(&w, STR("model"), get->run.model);
     json_key(&w, STR("interactions"));
     json_raw(&w, interactions_json(arena, get->open.rows, get->open.count, get->x->who.user));
-    put_queue(&w, arena, &get->queue);
+    put_queue(&w, arena, get);
     put_usage(&w, &get->run);
     json_object_end(&w);
     return get->out.full ? ERR_TOO_LARGE : OK;
@@ -268,6 +279,13 @@ static void get_run_done(struct job *job, enum err e)
 void handle_run_get(struct exchange *x)
 {
     struct get_run *get = ARENA_NEW(exchange_arena(x), struct get_run);
+    struct fault why = {0};
+    enum err e = query_number(x, "cursor", &get->after, &why);
+    if (!e) e = query_limit(x, &get->limit, &why);
+    if (e) {
+        exchange_error(x, e, &why);
+        return;
+    }
     buf_init(&get->out, HTTP_ANSWER_BYTES_MAX / 2);
     get->job = (struct job){.run = get_run_run, .done = get_run_done};
     get->x = x;

@@ -214,8 +214,9 @@ static void on_history(void *arg, const struct link_answer *answer)
         chat->old = false;
         chat->wait = LOAD_WAIT_MS_MIN;
         link_send(&chat->link, chat->client, "GET",
-                  arena_printf(&arena, "/api/v1/agent/runs/%s", chat->thread_id), NULL, STR_EMPTY,
-                  on_run, loading);
+                  arena_printf(&arena, "/api/v1/agent/runs/%s?limit=%d", chat->thread_id,
+                               LIST_LIMIT_MAX),
+                  NULL, STR_EMPTY, on_run, loading);
         return;
     }
     free(loading);

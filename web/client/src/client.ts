@@ -115,8 +115,9 @@ export class Fermata {
     return this.#send('GET', at`/runs/${threadId}/history` + query(page), page);
   }
 
-  current(threadId: string, call?: Call): Promise<Run> {
-    return this.#send('GET', at`/runs/${threadId}`, call);
+  // `limit` and `cursor` are of its queue.
+  current(threadId: string, page: Page = {}): Promise<Run> {
+    return this.#send('GET', at`/runs/${threadId}` + query(page), page);
   }
 
   cancel(threadId: string, what: { runId?: string; queue?: boolean } = {}, call?: Call): Promise<{ threadId: string; runId: string; status: string }> {

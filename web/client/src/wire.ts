@@ -243,7 +243,8 @@ export interface Run {
   agent: string;
   model: string;
   interactions: Interaction[];
-  queue: Queued[];
+  queue: Queued[]; // a page of it: `next` is there if more wait
+  next?: string;
   usage: Usage;
 }
 

@@ -169,7 +169,9 @@ static const struct route rows[] = {
         .handle = handle_run_get,
         .name = "getRun",
         .summary = "The current run of a thread, or its newest one; its queue in pages",
-        .answers = {{200, "Run"}, {400, "Problem"}, {401, "Problem"}, {404, "Problem"}, {413, "Problem"}},
+        .carries = {"Cursor", "Limit"},
+        .answers =
+            {{200, "Run"}, {400, "Problem"}, {401, "Problem"}, {404, "Problem"}, {413, "Problem"}},
     },
     {
         .method = HTTP_POST,

@@ -108,6 +108,8 @@ struct message {
 /* ERR_BUSY if the thread has this id already. */
 enum err message_add(struct db *db, int64_t thread, const struct message *message) MUST_USE;
 enum err message_exists(struct db *db, int64_t thread, str id, bool *ret_exists) MUST_USE;
+/* Are these the words of the message, its `plain`? ERR_NOT_FOUND if there is none of this id. */
+enum err message_says(struct db *db, int64_t thread, str id, str plain, bool *ret_same) MUST_USE;
 /* ERR_NOT_FOUND. */
 enum err message_find(struct db *db, struct arena *arena, int64_t thread, str id,
                       struct message *ret_message) MUST_USE;

@@ -45,6 +45,19 @@ enum err message_exists(struct db *db, int64_t thread, str id, bool *ret_exists)
     return e;
 }
 
+enum err message_says(struct db *db, int64_t thread, str id, str plain, bool *ret_same)
+{
+    struct stmt *s = db_prepare(db, "SELECT plain=?3 FROM messages WHERE thread=?1 AND id=?2");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_str(s, 2, id);
+    stmt_bind_str(s, 3, plain);
+    bool found = stmt_step(s), same = found && stmt_i64(s, 0);
+    enum err e = stmt_end(s);
+    if (e || !found) return e ? e : ERR_NOT_FOUND;
+    *ret_same = same;
+    return OK;
+}
+
 enum err message_set_metadata(struct db *db, int64_t thread, str id, str metadata)
 {
     struct stmt *s = db_prepare(db, "UPDATE messages SET metadata=?3 WHERE thread=?1 AND id=?2");

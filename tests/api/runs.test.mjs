@@ -262,17 +262,37 @@ describe('a plain run', () => {
 });
 
 describe('what a client says about the past', () => {
+  const passedOver = (threadId) => server.stderr().split('\n').filter((line) => line.includes('run.message_ignored') && line.includes(`thread=${threadId} `));
+
   test('messages the thread has are passed over, with other content too', async (t) => {
     await talk(t, server, { threadId: 'h1', messages: [user('one', 'u1')] });
     const { facts } = await talk(t, server, { threadId: 'h1', messages: [user('one, rewritten', 'u1'), user('two', 'u2')] });
     assert.deepEqual(facts.filter(({ type }) => type === 'message.added').map(({ data }) => data.message.id), ['u2']);
     const { messages } = await history(server, 'h1');
     assert.deepEqual(messages.map(({ content }) => content), ['one', 'Hello.', 'two', 'Hello.']);
-    assertProblem(await postRun(server, { threadId: 'h1', messages: [user('one', 'u1')] }), 400, 'invalid_field', 'messages');
+    for (const content of ['one', 'one, rewritten again']) {
+      assertProblem(await postRun(server, { threadId: 'h1', messages: [user(content, 'u1'), user('two', 'u2')] }), 400, 'invalid_field', 'messages');
+    }
+    await waitFor('both are in the log', () => passedOver('h1').length >= 2);
+    for (const line of passedOver('h1')) assert.match(line, /thread=h1 message=u1 reason="its id is known, with another content" count=1$/);
+    assert.equal(passedOver('h1').length, 2, 'not for the same content');
+  });
+
+  test('one that waits, as well', async () => {
+    await accepted(server, { threadId: 'h2', runId: 'r1', messages: [user('slow', 'u1')] });
+    await accepted(server, { threadId: 'h2', runId: 'r2', messages: [user('two', 'u2'), user('three', 'u3')] });
+    for (const [two, three] of [['two', 'three'], ['2', '3'], ['two', '3']]) {
+      assert.equal((await postRun(server, { threadId: 'h2', messages: [user(two, 'u2'), user(three, 'u3')] })).status, 400);
+    }
+    await waitFor('both are in the log', () => passedOver('h2').length >= 2);
+    assert.deepEqual(passedOver('h2').map((line) => line.match(/message=(\S+) .* (count=\d+)$/).slice(1)), [['u2', 'count=2'], ['u3', 'count=1']]);
+    assert.deepEqual((await runOf(server, 'h2')).queue[0].messages.map(({ content }) => content), ['two', 'three']);
+    await cancel(server, 'h2', { queue: true });
   });
 
   test('the same id twice in one request is one message', async (t) => {
     const { start } = await talk(t, server, { messages: [user('one', 'u1'), user('two', 'u1')] });
+    await waitFor('it is in the log', () => passedOver(start.threadId).length === 1);
     assert.deepEqual((await history(server, start.threadId)).messages.map(({ content }) => content), ['one', 'Hello.']);
   });
 

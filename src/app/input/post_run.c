@@ -53,9 +53,20 @@ static struct reader *open_reader(const struct post_run *post)
     return feeds_agui(x->server->feeds, change->thread, x->who.user, &open);
 }
 
+/* A client cannot rewrite history; that it tried, or gave one id twice, is said once for a request. */
+static void log_changed(const struct take_input *take)
+{
+    if (!take->changed_count) return;
+    log_info("run.message_ignored", LOG_STR("thread", take->thread_id),
+             LOG_STR("message", take->changed_id),
+             LOG_CSTR("reason", "its id is known, with another content"),
+             LOG_U64("count", take->changed_count));
+}
+
 static void on_taken(struct change *change)
 {
     struct post_run *post = (struct post_run *)(void *)change;
+    log_changed(&post->take);
     if (post->take.stream && change->status < 400) post->reader = open_reader(post);
     thread_change_tell(change);
     /* of messages that were known */
@@ -65,7 +76,9 @@ static void on_taken(struct change *change)
 /* After ERR_IO nobody knows what the store has; the next start does, and the sweeper looks. */
 static void on_undone(struct change *change, enum err e)
 {
-    struct inline_files *files = &((struct post_run *)(void *)change)->take.files;
+    struct post_run *post = (struct post_run *)(void *)change;
+    struct inline_files *files = &post->take.files;
+    log_changed(&post->take);
     for (size_t i = 0; i < files->count; i++) files->files[i].used = e == ERR_IO;
     inline_files_drop(files, change->x->server->blobs);
 }

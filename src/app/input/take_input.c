@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/begin.h"
 #include "agent/facts.h"
 #include "agent/files.h"
 #include "app/server.h"
@@ -46,14 +47,46 @@ static enum err repeated(struct take_input *take, struct db *db)
 
 /* ---- what is new ---- */
 
-/* Does the thread have a message of this id, said or waiting? */
-static enum err is_known(struct take_input *take, struct db *db, const struct map *seen, str id,
-                         bool *ret_known)
+/* All messages that wait, into `seen`: together they are bounded, one by one they would be read again
+ * and again. One that cannot be read is left out. */
+static enum err see_waiting(struct take_input *take, struct db *db, struct map *seen)
 {
-    *ret_known = id.len && map_get(seen, id);
-    if (!id.len || *ret_known || take->tc.created) return OK;
-    enum err e = queued_id_exists(db, take->tc.thread.id, id, ret_known);
-    return e || *ret_known ? e : message_exists(db, take->tc.thread.id, id, ret_known);
+    struct arena *arena = change_arena(&take->tc.change);
+    struct run_list queue;
+    enum err e = run_queue(db, arena, take->tc.thread.id, &queue);
+    for (size_t i = 0; !e && i < queue.count; i++) {
+        struct message *messages;
+        size_t count;
+        if (queued_parse(arena, queue.runs[i].queued, &messages, &count)) continue;
+        for (size_t j = 0; !e && j < count; j++) e = map_put(seen, messages[j].id, &messages[j]);
+    }
+    return e;
+}
+
+/* Does the thread have a message of this id, said or waiting? And does it have the same words? Files
+ * are not compared: what came as bytes or by an address has become something else. */
+static enum err is_known(struct take_input *take, struct db *db, struct map *seen,
+                         const struct message *message, bool *ret_known, bool *ret_same)
+{
+    int64_t thread = take->tc.thread.id;
+    str id = message->id;
+    const struct message *twin = id.len ? map_get(seen, id) : NULL;
+    *ret_known = twin;
+    *ret_same = !twin || str_eq(twin->plain, message->plain);
+    if (!id.len || twin || take->tc.created) return OK;
+    enum err e = message_says(db, thread, id, message->plain, ret_same);
+    *ret_known = !e;
+    if (e != ERR_NOT_FOUND) return e;
+    e = queued_id_exists(db, thread, id, ret_known);
+    if (!e && *ret_known) e = see_waiting(take, db, seen);
+    twin = map_get(seen, id);
+    *ret_same = !twin || str_eq(twin->plain, message->plain);
+    return e;
+}
+
+static void note_changed(struct take_input *take, str id)
+{
+    if (!take->changed_count++) take->changed_id = id;
 }
 
 /* Messages that the thread does not have yet, said or waiting, each with an id. The same id twice
@@ -66,12 +99,13 @@ static enum err find_messages(struct take_input *take, struct db *db)
     struct message *messages = arena_array(arena, input->message_count + 1, sizeof *messages);
     size_t count = 0;
     AUTO(map_done) struct map seen;
-    map_init(&seen, RUN_MESSAGES_MAX);
+    map_init(&seen, (size_t)(RUN_QUEUE_MAX + 1) * RUN_MESSAGES_MAX);
     enum err e = OK;
     for (size_t i = 0; !e && i < input->message_count; i++) {
         struct message message = input->messages[i];
-        bool known;
-        e = is_known(take, db, &seen, message.id, &known);
+        bool known, same;
+        e = is_known(take, db, &seen, &message, &known, &same);
+        if (!e && known && !same) note_changed(take, message.id);
         if (e || known) continue;
         if (input->parts[i].count)
             e = parts_take(db, arena, &input->parts[i], &take->tc.thread, &message, &change->why);
@@ -79,8 +113,8 @@ static enum err find_messages(struct take_input *take, struct db *db)
         if (!message.id.len) message.id = new_id(arena, "msg_");
         message.run_id = take->run_id;
         message.created = change->now;
-        messages[count++] = message;
-        e = map_put(&seen, message.id, take);
+        messages[count] = message;
+        e = map_put(&seen, message.id, &messages[count++]);
     }
     if (e) return e;
     take->plain.messages = messages;
@@ -280,6 +314,7 @@ static void begin(struct take_input *take)
     thread_change_reset(&take->tc);
     take->tc.thread = (struct thread){0};
     take->wait_run = take->of_run = take->then_run = STR_EMPTY;
+    take->changed_count = 0;
     for (size_t i = 0; i < take->files.count; i++) take->files.files[i].used = false;
     take->plain.settle.now = take->settle.now = take->tc.change.now;
 }

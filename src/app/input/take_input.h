@@ -32,6 +32,11 @@ struct take_input {
     struct start_run start;     /* if they are no answer */
     struct agent_briefs agents; /* to choose its agent from; one if the request names it */
 
+    /* Set by take_input: messages that were passed over although they say something else than the
+     * one of the same id. How many, and the id of the first. */
+    size_t changed_count;
+    str changed_id;
+
     /* Set by take_input, for the stream; not of a repetition. */
     str wait_run; /* the run whose leg begins, or will; empty: none, it joins */
     str of_run;   /* the run that a join is about; empty: the newest */

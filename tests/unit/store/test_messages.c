@@ -68,6 +68,12 @@ static void ids_are_unique_in_a_thread(void **state)
         assert_int_equal(exists, rows[i].expected);
     }
     assert_int_equal(message_add(t->db, other, &again), OK);
+    bool same = false;
+    assert_int_equal(message_says(t->db, other, STR("m1"), STR_EMPTY, &same), OK);
+    assert_true(same);
+    assert_int_equal(message_says(t->db, other, STR("m1"), STR("x"), &same), OK);
+    assert_false(same);
+    assert_int_equal(message_says(t->db, 99, STR("m1"), STR("x"), &same), ERR_NOT_FOUND);
 }
 
 static void metadata_changes(void **state)

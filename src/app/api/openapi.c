@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * OpenAPI 3.1 from the route table. Routes of one path follow each other in the table, so a path
- * item is opened at its first row and closed after its last.
+ * item is opened at its first row and closed after its last. What a row names, bodies and parameters,
+ * has its own row here.
  */
 #include "app/api/openapi.h"
 
@@ -278,7 +279,7 @@ static const struct parameter {
     {"BeforeMessage", "query", "before", false, "{\"type\":\"string\"}",
      "`before` of the page that is there, or a time in ISO form: what was said earlier"},
     {"AfterMessage", "query", "after", false, "{\"type\":\"integer\",\"minimum\":0}",
-     "The `seq` of a message: what was said later"},
+     "A place as in `before` of an answer: what was said later; 0 is from the first message"},
     {"AfterFact", "query", "after", false, "{\"type\":\"integer\",\"minimum\":0}",
      "The `seq` of a fact: what happened later; 0 is everything"},
     {"LastEventId", "header", "Last-Event-ID", false, "{\"type\":\"string\"}",

@@ -304,5 +304,5 @@ void socket_reset(str thread_id, const char *reason, int64_t seq, msec now, sock
     json_key(&t.w, STR("seq"));
     json_number_i64(&t.w, seq);
     json_object_end(&t.w);
-    text_end(&t, SOCKET_NATIVE);
+    text_end(&t, SOCKET_ALL);
 }

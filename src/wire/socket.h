@@ -14,6 +14,7 @@ enum socket_kind {
     SOCKET_NATIVE = 1 << 0,   /* {"type","sessionId","runId"?,"seq"?,"ts","data"} */
     SOCKET_CLARIFY = 1 << 1,  /* clarify_request */
     SOCKET_ASK_USER = 1 << 2, /* ai-agent-ask-user, ai-chat-complete */
+    SOCKET_ALL = SOCKET_NATIVE | SOCKET_CLARIFY | SOCKET_ASK_USER, /* reset: whatever they take */
 };
 
 /* Gets each text; borrowed. */

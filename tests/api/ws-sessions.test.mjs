@@ -91,6 +91,16 @@ describe('where it begins', () => {
     assert.equal(factsOf(await socket.until(endOf('r2')))[0].seq, 9);
   });
 
+  for (const events of [['clarify'], ['ask-user']])
+    test(`a cursor from the future is told to readers of ${events} alone, too`, async (t) => {
+      await accepted(server, { threadId: `old-${events}`, runId: 'r1', messages: [user('hello')] });
+      await until(server, `old-${events}`, 'completed');
+      const socket = await Socket.open(t, server);
+      await socket.subscribe(`old-${events}`, { after: 4711, events });
+      const reset = await socket.next();
+      assert.deepEqual([reset.type, reset.seq, reset.data], ['reset', 8, { reason: 'future', seq: 8 }]);
+    });
+
   test('in the middle of a message: its start and one delta with all so far', async (t) => {
     const first = await Socket.open(t, server), second = await Socket.open(t, server);
     await first.subscribe('mid1');

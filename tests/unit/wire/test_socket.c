@@ -103,7 +103,7 @@ static void reset(void **state)
                    "\"2026-11-15T10:03:20.123Z\",\"data\":{\"reason\":\"future\",\"seq\":0}}\n"
                    "{\"type\":\"reset\",\"sessionId\":\"t1\",\"seq\":7,\"ts\":"
                    "\"2026-11-15T10:03:20.123Z\",\"data\":{\"reason\":\"lagging\",\"seq\":7}}\n"));
-    assert_int_equal(got.kinds, SOCKET_NATIVE);
+    assert_int_equal(got.kinds, SOCKET_ALL);
     buf_done(&got.texts);
 }
 

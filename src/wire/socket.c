@@ -27,6 +27,7 @@ struct texts {
     struct buf buf;
     struct json_writer w;
     str thread_id;
+    str leg; /* the run whose leg is under way */
     socket_put *put;
     void *arg;
 };
@@ -258,32 +259,35 @@ static void put_others(struct texts *t, struct arena *arena, const struct fact *
         str_eq(stored_get(fact->data, STR("type")), STR("\"ask_user\""))) {
         put_clarify(t, arena, fact);
         put_ask_user(t, arena, fact);
-    } else if (is_type(fact, FACT_RUN_FINISHED) || is_type(fact, FACT_RUN_ERROR)) {
+    } else if ((is_type(fact, FACT_RUN_FINISHED) || is_type(fact, FACT_RUN_ERROR)) &&
+               str_eq(fact->run_id, t->leg)) {
         put_complete(t);
     }
 }
 
 /* ---- what others call ---- */
 
-static void put_all(str thread_id, const struct fact *fact, bool cold, socket_put *put, void *arg)
+static void put_all(str thread_id, str leg, const struct fact *fact, bool cold, socket_put *put,
+                    void *arg)
 {
     AUTO(texts_done) struct texts t;
     AUTO(arena_done) struct arena arena;
     texts_init(&t, thread_id, put, arg);
+    t.leg = leg;
     arena_init(&arena);
     if (cold) put_made_up(&t, &arena, fact);
     put_fact(&t, fact);
     put_others(&t, &arena, fact);
 }
 
-void socket_warm(str thread_id, const struct fact *fact, socket_put *put, void *arg)
+void socket_warm(str thread_id, str leg, const struct fact *fact, socket_put *put, void *arg)
 {
-    put_all(thread_id, fact, false, put, arg);
+    put_all(thread_id, leg, fact, false, put, arg);
 }
 
-void socket_cold(str thread_id, const struct fact *fact, socket_put *put, void *arg)
+void socket_cold(str thread_id, str leg, const struct fact *fact, socket_put *put, void *arg)
 {
-    put_all(thread_id, fact, true, put, arg);
+    put_all(thread_id, leg, fact, true, put, arg);
 }
 
 void socket_preview(str thread_id, const struct preview *preview, socket_put *put, void *arg)

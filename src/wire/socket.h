@@ -21,9 +21,10 @@ enum socket_kind {
 typedef void socket_put(void *arg, enum socket_kind kind, str json);
 
 /* As native_warm and native_cold; both also give the other two kinds of the fact, if there are any,
- * behind it. */
-void socket_warm(str thread_id, const struct fact *fact, socket_put *put, void *arg);
-void socket_cold(str thread_id, const struct fact *fact, socket_put *put, void *arg);
+ * behind it. `leg` is the run whose leg is under way, empty if there is none: a run that is dropped
+ * from the queue, or cancelled while it waits, ends no leg. */
+void socket_warm(str thread_id, str leg, const struct fact *fact, socket_put *put, void *arg);
+void socket_cold(str thread_id, str leg, const struct fact *fact, socket_put *put, void *arg);
 void socket_preview(str thread_id, const struct preview *preview, socket_put *put, void *arg);
 void socket_reset(str thread_id, const char *reason, int64_t seq, msec now, socket_put *put,
                   void *arg);

@@ -10,11 +10,12 @@ import { after, before, describe, test } from 'node:test';
 import { ASKING, startAsking, until, waiting } from './asking.mjs';
 import { bearer, call, Home, postJson } from './home.mjs';
 import { frame, Frames, Socket } from './socket.mjs';
-import { accepted, AGENT, answer, endOf, factsOf, isEnd, openEvents, startTalk, typesOf, user, waitFor } from './talk.mjs';
+import { accepted, AGENT, answer, cancel, endOf, factsOf, isEnd, openEvents, runOf, startTalk, typesOf, user, waitFor } from './talk.mjs';
 
 const LINES = [
   ...ASKING.slice(0, -1),
   { match: '^slow', turns: [{ text: 'One, two, three, four, five, six, seven, eight.', chunk: 4, gap_ms: 40 }] },
+  { match: '^endless', turns: [{ text: 'Once upon a time. '.repeat(20_000), chunk: 4, gap_ms: 5 }] },
   { match: '^thinks', turns: [{ reasoning: 'Let me see.', text: 'Well.', chunk: 3, gap_ms: 10 }] },
   { match: '^long', turns: [{ text: 'y'.repeat(30_000), chunk: 10_000 }] },
   { match: '^huge', turns: [{ text: '字'.repeat(100_000), chunk: 20_000 }] },
@@ -154,6 +155,47 @@ describe('what it brings', () => {
     await socket.done({ type: 'clarify_response', sessionId: 'kinds3', requestId: question.data.toolCallId, answer: '1 hour' });
     await socket.one(({ type }) => type === 'ai-chat-complete');
     await until(server, 'kinds3', 'completed');
+  });
+
+  // Ends of runs, and of legs: how each was told.
+  const endings = async (socket) => {
+    await socket.ask({ type: 'ping', id: 'all' });
+    return socket.all.filter((event) => isEnd(event) || event.type === 'ai-chat-complete')
+      .map(({ runId, data: { outcome } }) => (runId ? `${runId} ${outcome}` : 'complete'));
+  };
+  const EVENTS = ['native', 'ask-user'];
+
+  test('a message that is dropped from the queue completes nothing: amid an answer, and for those who come later', async (t) => {
+    const socket = await Socket.open(t, server), late = await Socket.open(t, server);
+    await socket.subscribe('drop1', { events: EVENTS });
+    await say(socket, 'drop1', 'endless');
+    const { seq } = await say(socket, 'drop1', 'hello', 'r2');
+    const { queue: [{ n }] } = await runOf(server, 'drop1');
+    assert.equal((await call(server, 'DELETE', `${AGENT}/runs/drop1/queue/${n}`)).status, 204);
+    await socket.until(endOf('r2'));
+    assert.deepEqual(await endings(socket), ['r2 cancelled']);
+    await late.subscribe('drop1', { after: seq + 2, events: EVENTS });
+    await cancel(server, 'drop1');
+    await Promise.all([socket.until(endOf('r1')), late.until(endOf('r1'))]);
+    assert.deepEqual(await endings(socket), ['r2 cancelled', 'r1 cancelled', 'complete']);
+    assert.deepEqual(await endings(late), ['r1 cancelled', 'complete']);
+    const last = await Socket.open(t, server);
+    await last.subscribe('drop1', { after: seq, events: EVENTS });
+    await last.until(endOf('r1'));
+    assert.deepEqual(await endings(last), ['r2 cancelled', 'r1 cancelled', 'complete']);
+  });
+
+  test('a run that is cancelled while it waits has no leg to complete', async (t) => {
+    const { socket } = await asked(t, EVENTS, 'drop2', 'ai-chat-complete');
+    const { seq } = socket.all.find(isEnd);
+    await cancel(server, 'drop2');
+    const told = (event) => isEnd(event) && event.data.outcome === 'cancelled';
+    await socket.until(told);
+    assert.deepEqual(await endings(socket), ['r1 interrupted', 'complete', 'r1 cancelled']);
+    const late = await Socket.open(t, server);
+    await late.subscribe('drop2', { after: seq, events: EVENTS });
+    await late.until(told);
+    assert.deepEqual(await endings(late), ['r1 cancelled']);
   });
 
   test('all three', async (t) => {

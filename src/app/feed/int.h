@@ -38,6 +38,8 @@ struct feed {
     char thinking[ID_CLIENT_BYTES_MAX + 1]; /* message whose reasoning everybody has seen */
     char caller[ID_CLIENT_BYTES_MAX + 1];   /* message that makes the calls below */
     struct buf calling; /* ids of calls whose start everybody has seen, a line end behind each */
+    /* Run whose leg is under way; "": none. Right while a sink follows. */
+    char in_leg[ID_CLIENT_BYTES_MAX + 1];
 
     struct sse_log *log; /* native frames */
     struct buf frame;    /* reused */
@@ -83,11 +85,12 @@ struct reader {
     bool draining; /* wait until the reader has taken what it was sent */
     const struct feed_sink *sink;
     void *sink_arg;
-    bool begun_told; /* on_begun */
-    bool replaced;   /* its client stays */
-    bool refused;    /* the sink had no room */
-    bool lagged;     /* that was while it followed */
-    size_t skip;     /* texts of the fact behind seq that it has already */
+    bool begun_told;                      /* on_begun */
+    bool replaced;                        /* its client stays */
+    bool refused;                         /* the sink had no room */
+    bool lagged;                          /* that was while it followed */
+    size_t skip;                          /* texts of the fact behind seq that it has already */
+    char in_leg[ID_CLIENT_BYTES_MAX + 1]; /* sink: run whose leg is under way at seq; "": none */
 
     /* AG-UI */
     enum agui_state at;

@@ -19,12 +19,14 @@
  *
  * `marks` remembers where facts end in the log, so that a reader that fell behind the log can be
  * caught up from the last fact it has whole. A sink that has no room is caught up likewise; of a
- * fact that is several texts `skip` are out already.
+ * fact that is several texts `skip` are out already. Sinks are also told where a leg ends; so `in_leg`
+ * says whose is under way, in the reader while it is caught up, in the feed for all that follow.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/facts.h"
 #include "agent/run.h"
 #include "agent/speech.h"
 #include "app/feed/int.h"
@@ -90,6 +92,40 @@ static void note_preview(struct feed *feed, const struct preview *preview)
     }
 }
 
+/* ---- whose leg it is ---- */
+
+static bool is_end(const struct fact *fact)
+{
+    return strcmp(fact->type, FACT_RUN_FINISHED) == 0 || strcmp(fact->type, FACT_RUN_ERROR) == 0;
+}
+
+static void note_leg(char leg[static ID_CLIENT_BYTES_MAX + 1], const struct fact *fact)
+{
+    if (strcmp(fact->type, FACT_RUN_STARTED) == 0)
+        note(leg, fact->run_id);
+    else if (is_end(fact) && str_eq(fact->run_id, str_c(leg)))
+        leg[0] = '\0';
+}
+
+/* The run whose leg is under way behind a fact. Ends in it are of runs dropped from the queue. */
+static enum err find_leg(struct db *db, struct arena *arena, int64_t thread, int64_t seq,
+                         str *ret_leg)
+{
+    struct fact started = {0}, ended = {.seq = seq + 1};
+    enum err e =
+        fact_last(db, arena, thread, STR_EMPTY, FACT_RUN_STARTED, FACT_RUN_STARTED, seq, &started);
+    bool none = e == ERR_NOT_FOUND, over = false;
+    while (!e && !over) {
+        e = fact_last(db, arena, thread, STR_EMPTY, FACT_RUN_FINISHED, FACT_RUN_ERROR,
+                      ended.seq - 1, &ended);
+        if (!e && ended.seq < started.seq) break;
+        over = !e && str_eq(ended.run_id, started.run_id);
+    }
+    if (e && e != ERR_NOT_FOUND) return e;
+    *ret_leg = none || over ? STR_EMPTY : started.run_id;
+    return OK;
+}
+
 /* ---- telling everybody ---- */
 
 static void feed_frame(struct feed *feed)
@@ -135,6 +171,7 @@ static void spread_end(struct feed *feed, int64_t seq)
         if (reader->refused) {
             reader->state = READER_CATCHING;
             reader->draining = reader->lagged = true;
+            note(reader->in_leg, str_c(feed->in_leg));
         } else if (seq) {
             reader->seq = seq;
         }
@@ -157,11 +194,12 @@ static void tell_fact(struct feed *feed, const struct fact *fact)
     if (feed->count[READER_SOCKET]) {
         struct spread spread = {feed, fact->seq};
         if (warm)
-            socket_warm(thread_id, fact, put_text, &spread);
+            socket_warm(thread_id, str_c(feed->in_leg), fact, put_text, &spread);
         else
-            socket_cold(thread_id, fact, put_text, &spread);
+            socket_cold(thread_id, str_c(feed->in_leg), fact, put_text, &spread);
         spread_end(feed, fact->seq);
     }
+    note_leg(feed->in_leg, fact);
 }
 
 void feed_native_facts(struct feed *feed, const struct fact *facts, size_t count)
@@ -236,10 +274,11 @@ static void give_text(void *arg, enum socket_kind kind, str json)
 static bool give_fact(struct reader *reader, const struct fact *fact)
 {
     struct portion portion = {reader, fact->seq, 0};
-    socket_cold(str_c(reader->thread_id), fact, give_text, &portion);
+    socket_cold(str_c(reader->thread_id), str_c(reader->in_leg), fact, give_text, &portion);
     if (reader->gone || reader->refused) return false;
     reader->skip = 0;
     reader->seq = fact->seq;
+    note_leg(reader->in_leg, fact);
     return true;
 }
 
@@ -353,6 +392,7 @@ static void reader_follow(struct reader *reader)
     if (reader->kind == READER_NATIVE && feed->mark_count == 0)
         put_mark(feed, reader->seq); /* the first fact that everybody here has */
     reader->state = READER_FOLLOWING;
+    if (reader->kind == READER_SOCKET) note(feed->in_leg, str_c(reader->in_leg));
     show_growing(reader);
     if (reader->stream) sse_follow(reader->stream, feed->log, sse_log_end(feed->log));
     if (reader->gone || !reader->refused) return;
@@ -371,6 +411,7 @@ struct page {
     bool found;
     const char *reset; /* why the cursor was no good */
     int64_t after;
+    str leg; /* under way behind `after`, if it was placed now */
     struct fact_list facts;
 };
 
@@ -415,6 +456,8 @@ static enum err page_run(struct job *job, struct db *db)
     if (e) return e == ERR_NOT_FOUND ? OK : e;
     page->after = reader->seq;
     if (!reader->placed) e = place_cursor(page, db);
+    if (!e && !reader->placed && reader->kind == READER_SOCKET)
+        e = find_leg(db, &page->arena, page->thread.id, page->after, &page->leg);
     if (e) return e;
     return facts_after(db, &page->arena, page->thread.id, page->after, FEED_PAGE_FACTS,
                        &page->facts);
@@ -456,6 +499,7 @@ static void take_page(struct reader *reader, const struct page *page)
         return;
     }
     if (!reader->feed) reader_enter(reader, page->thread.id);
+    if (!reader->placed) note(reader->in_leg, page->leg);
     reader->placed = true;
     reader->seq = page->after;
     reader->draining = false;

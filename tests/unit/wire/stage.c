@@ -448,12 +448,12 @@ static void put_text(void *arg, enum socket_kind kind, str json)
     buf_char(out, '\n');
 }
 
-static void put_fact(const struct fact *fact, bool socket, bool warm, struct buf *out)
+static void put_fact(const struct fact *fact, str leg, bool socket, bool warm, struct buf *out)
 {
     if (socket && warm)
-        socket_warm(STR("t1"), fact, put_text, out);
+        socket_warm(STR("t1"), leg, fact, put_text, out);
     else if (socket)
-        socket_cold(STR("t1"), fact, put_text, out);
+        socket_cold(STR("t1"), leg, fact, put_text, out);
     else if (warm)
         native_warm(out, STR("t1"), fact);
     else
@@ -464,10 +464,15 @@ static void play_plain(struct arena *arena, const struct script *script, bool so
                        struct buf *out)
 {
     struct seen seen = {0};
+    str leg = STR_EMPTY;
     for (size_t i = 0; i < script->count; i++) {
         const struct line *line = &script->lines[i];
+        if (line->kind == LINE_FACT && is(&line->fact, "run.started")) leg = line->fact.run_id;
         if (line->kind == LINE_FACT)
-            put_fact(&line->fact, socket, was_seen(arena, &seen, &line->fact), out);
+            put_fact(&line->fact, leg, socket, was_seen(arena, &seen, &line->fact), out);
+        if (line->kind == LINE_FACT && str_eq(line->fact.run_id, leg) &&
+            (is(&line->fact, "run.finished") || is(&line->fact, "run.error")))
+            leg = STR_EMPTY;
         if (line->kind != LINE_PREVIEW || cold) continue;
         see(&seen, &line->preview);
         if (socket)

@@ -52,12 +52,36 @@ static void kinds(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct got got;
         got_init(&got);
-        struct fact fact = {.seq = 1, .type = rows[i].type, .at = at, .data = str_c(rows[i].data)};
-        socket_warm(STR("t1"), &fact, put, &got);
+        struct fact fact = {.seq = 1,
+                            .type = rows[i].type,
+                            .run_id = STR("r1"),
+                            .at = at,
+                            .data = str_c(rows[i].data)};
+        socket_warm(STR("t1"), STR("r1"), &fact, put, &got);
         assert_int_equal(got.kinds, rows[i].kinds);
         got.kinds = 0;
-        socket_cold(STR("t1"), &fact, put, &got);
+        socket_cold(STR("t1"), STR("r1"), &fact, put, &got);
         assert_int_equal(got.kinds, rows[i].kinds);
+        buf_done(&got.texts);
+    }
+}
+
+/* One that was dropped from the queue, or cancelled while it waited, completes nothing. */
+static void ends_without_a_leg(void **state)
+{
+    (void)state;
+    static const char *const legs[] = {"", "r1"};
+    for (size_t i = 0; i < COUNT(legs); i++) {
+        struct got got;
+        got_init(&got);
+        struct fact fact = {.seq = 9,
+                            .type = "run.finished",
+                            .run_id = STR("r2"),
+                            .at = at,
+                            .data = STR("{\"outcome\":\"cancelled\"}")};
+        socket_warm(STR("t1"), str_c(legs[i]), &fact, put, &got);
+        socket_cold(STR("t1"), str_c(legs[i]), &fact, put, &got);
+        assert_int_equal(got.kinds, SOCKET_NATIVE);
         buf_done(&got.texts);
     }
 }
@@ -75,7 +99,7 @@ static void open_question(void **state)
                         .data =
                             STR("{\"interactionId\":\"int_1\",\"type\":\"ask_user\","
                                 "\"toolCallId\":\"call_1\",\"question\":\"How \\\"long\\\"?\"}")};
-    socket_warm(STR("t1"), &fact, put, &got);
+    socket_warm(STR("t1"), STR("r1"), &fact, put, &got);
     assert_str(
         buf_str(&got.texts),
         STR("{\"type\":\"interaction.request\",\"sessionId\":\"t1\",\"runId\":\"r1\",\"seq\":6,"
@@ -111,6 +135,7 @@ int test_socket(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds),
+        cmocka_unit_test(ends_without_a_leg),
         cmocka_unit_test(open_question),
         cmocka_unit_test(reset),
     };

@@ -113,7 +113,7 @@ describe('a cursor', () => {
   test('a run under way, without a cursor: from its first fact', async (t) => {
     await twoRuns(t, 'way');
     await say('way', 'r3', 'endless');
-    await say('way', 'r4');
+    const { seq } = await say('way', 'r4');
     const events = await openEvents(t, server, 'way');
     await events.until(({ type }) => type === 'text.delta');
     assert.equal(events.facts[0].seq, 17, 'the queued one has not started');
@@ -122,6 +122,9 @@ describe('a cursor', () => {
     const queued = await openEvents(t, server, 'way', { query: '?runId=r4' });
     const facts = await queued.run('r4');
     assert.equal(facts.find(({ type }) => type === 'message.added').runId, 'r4');
+    const newest = await openEvents(t, server, 'way');
+    await newest.run('r4');
+    for (const { facts: [first] } of [queued, newest]) assert.deepEqual([first.type, first.runId, first.seq], ['run.queued', 'r4', seq + 1]);
   });
 });
 

@@ -34,6 +34,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "wire/native.h"
+#include "wire/stored.h"
 
 /* A cold message has its text three times, each byte of it escaped in six at worst. */
 _Static_assert(18 * RUN_TEXT_BYTES_MAX + 2 * FACT_FRAME_BYTES_MAX < FEED_FRAME_BYTES_MAX &&
@@ -415,6 +416,20 @@ struct page {
     struct fact_list facts;
 };
 
+/* Where a run begins: behind the seq of its 202. Its row says where its first leg began, which is
+ * later if it waited in the queue; one that no request began has that alone. */
+static enum err place_at_run(struct page *page, struct db *db, const struct run *run)
+{
+    struct accepted accepted;
+    uint64_t seq;
+    page->after = run->start_seq;
+    enum err e = accepted_find(db, &page->arena, run->thread, run->run_id, &accepted);
+    if (e) return e == ERR_NOT_FOUND ? OK : e;
+    bool told = str_to_u64(stored_get(accepted.answer, STR("seq")), &seq) == OK;
+    if (told && seq < (uint64_t)run->start_seq) page->after = (int64_t)seq;
+    return OK;
+}
+
 static enum err place_cursor(struct page *page, struct db *db)
 {
     const struct feed_start *start = &page->reader->start;
@@ -432,7 +447,8 @@ static enum err place_cursor(struct page *page, struct db *db)
         enum err e = start->run_id.len
                          ? run_find(db, &page->arena, page->thread.id, start->run_id, &run)
                          : run_newest(db, &page->arena, page->thread.id, &run);
-        page->after = e ? (start->run_id.len ? 0 : last) : run.start_seq;
+        if (!e) return place_at_run(page, db, &run);
+        page->after = start->run_id.len ? 0 : last;
         return e == ERR_NOT_FOUND ? OK : e;
     }
     enum err e = facts_first(db, page->thread.id, &first);

@@ -154,6 +154,8 @@ static const struct command commands[] = {
      {"save everything, files and secret too; also while it is served", "备份全部数据，包括文件和密钥；服务运行时也可以"}},
     {"restore", "FILE", NULL, 0, restore_main, true,
      {"make an empty data folder into what a backup holds", "把备份恢复到一个空的数据目录"}},
+    {"migrate", NULL, NULL, 0, migrate_main, true,
+     {"bring the database up to date without serving; a server does so when it starts", "不启动服务，只升级数据库；服务器启动时也会自动升级"}},
     {"check", NULL, FLAGS(check_flags), check_main, true,
      {"print the effective configuration and test what it names", "显示生效的配置，并检查其中的各项"}},
     {"compile-ui", "[FILE]", NULL, 0, compile_ui_main, false,

@@ -51,6 +51,7 @@ command_fn key_list_main;
 command_fn key_revoke_main;
 command_fn backup_main;
 command_fn restore_main;
+command_fn migrate_main;
 command_fn check_main;
 command_fn compile_ui_main;
 command_fn mcp_main;

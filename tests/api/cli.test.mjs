@@ -57,6 +57,16 @@ for (const [what, args, env, code, stdout, stderr] of rows) {
   });
 }
 
+test('migrate: the database is made, then nothing is to do, and not under a server', async (t) => {
+  const home = await Home.make(t);
+  const [, schema] = /^schema 0 -> (\d+)\n$/.exec((await home.run(['migrate'])).stdout);
+  assert.deepEqual(await home.run(['migrate']), { code: 0, stdout: `schema ${schema}: nothing to do\n`, stderr: '' });
+  await home.start();
+  const { code, stderr } = await home.run(['migrate']);
+  assert.equal(code, 1);
+  assert.match(stderr, /^fermata: .*another/);
+});
+
 test('an unknown key in the file is refused with its line and the nearest one', async () => {
   const file = join(folder, 'fermata.yaml');
   await writeFile(file, 'limits:\n  bdy: 1MiB\n');

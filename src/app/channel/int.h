@@ -85,6 +85,7 @@ struct receive {
     msec now;
     bool polled;
     str owner;       /* who signed in; or empty */
+    bool alone;      /* there is no login: everybody here is `local` */
     size_t refused;  /* of people who may not write */
     size_t left;     /* of people who have no room for more: the platform keeps them */
     int64_t *people; /* who wrote something new */

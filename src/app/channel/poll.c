@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "app/channel/int.h"
+#include "app/http/auth.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "net/http_client.h"
@@ -34,12 +35,24 @@ static bool listed(const struct config_channel *config, str sender)
     return config->allow_all;
 }
 
-/* Who may write: those of the list; without one, who signed in. And whoever is linked. */
+/* Who may write: those of the list; without one, who signed in, and everybody if a token was given
+ * instead, since nobody knows whose it is. And whoever is linked. */
 static bool allowed(const struct receive *r, const struct peer *peer, str sender)
 {
     const struct config_channel *config = r->channel->config;
-    if (listed(config, sender) || peer->user.len) return true;
-    return !config->allow.count && r->owner.len && str_eq(r->owner, sender);
+    bool linked = peer->user.len && peer->roles; /* by a code, not by a name in the list */
+    if (listed(config, sender) || linked) return true;
+    return !config->allow.count && (!r->owner.len || str_eq(r->owner, sender));
+}
+
+/* Whom they are linked to from their first word on: while there is no login, whoever is let in by name
+ * is the person at the page, too. */
+static str first_user(const struct receive *r, const struct inbound *in)
+{
+    const struct config_channel *config = r->channel->config;
+    bool named = config->allow.count ? listed(config, in->sender) && !config->allow_all
+                                     : r->owner.len && str_eq(r->owner, in->sender);
+    return r->alone && named && !in->group ? STR("local") : STR_EMPTY;
 }
 
 /* The language of somebody whom we have not heard before: a single word tells, too; else that of most
@@ -68,6 +81,7 @@ static enum err find_peer(struct receive *r, struct db *db, const struct inbound
                               .name = in->name,
                               .locale = ui_locale_name(first_locale(c, in->text)),
                               .group = in->group,
+                              .user = first_user(r, in),
                               .created = r->now};
     return ERR_NOT_FOUND;
 }
@@ -184,6 +198,7 @@ void receive_start(struct receive *r, struct channel *c)
     r->channel = c;
     r->now = clock_wall(&clock_system);
     r->owner = owner_of(r, c);
+    r->alone = !auth_required(c->all->server->auth);
     store_write(c->all->server->store, &r->job);
 }
 

@@ -149,8 +149,8 @@ static void channel_remarks(const struct config_channel *channel)
          "call before we do can put others in its place; use the safe mode and set aes_key_file"},
         {str_eq(channel->kind, STR("weixin")) && channel->token.len && !channel->allow_all &&
              !channel->allow.count,
-         "nobody may write to it but who signed in with a QR code, and a token of a file says not "
-         "who that is: set allow"},
+         "anybody may write to it, since a token of a file says not whose it is: set allow to the "
+         "ids of your people, or to \"*\" if this is meant"},
     };
     for (size_t i = 0; i < COUNT(rows); i++)
         if (rows[i].holds)

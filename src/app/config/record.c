@@ -142,9 +142,9 @@ static const struct field channel_fields[] = {
     {"url", ADDRESS, CHAN(url), false,
      {"`webhook`: gets each message as a signed POST", "`webhook`：每条消息以签名的 POST 发到这里"}},
     {"allow", SENDERS, CHAN(allow), false,
-     {"ids of the people who may write; if absent everybody, on `weixin` whoever signed in and who is "
-      "linked",
-      "允许发消息的用户 id；默认所有人，`weixin` 默认为扫码登录者和已绑定的用户"}},
+     {"ids of the people who may write; if absent everybody, on `weixin` after a QR code whoever "
+      "signed in and who is linked",
+      "允许发消息的用户 id；默认所有人，`weixin` 扫码登录后默认为登录者和已绑定的用户"}},
 };
 /* clang-format on */
 

@@ -505,29 +505,26 @@ static void server_done(struct server *server)
 /* ---- run ---- */
 
 /* The address for people: the public one, or that of this machine where we listen on all of its own. */
-static void invite(const struct server *server, const char *url)
+static str page_address(const struct server *server, struct arena *arena, str url)
 {
     str host = server->config->listen.host, public_url = server->config->public_url.text;
-    if (public_url.len)
-        printf("fermata: open %.*s/ in a browser\n", STR_ARG(public_url));
-    else if (str_eq(host, STR("0.0.0.0")) || str_eq(host, STR("::")))
-        printf("fermata: open http://localhost:%u/ in a browser\n",
-               listener_port(server->listener));
-    else
-        printf("fermata: open %s/ in a browser\n", url);
+    if (public_url.len) return arena_printf(arena, "%.*s/", STR_ARG(public_url));
+    if (str_eq(host, STR("0.0.0.0")) || str_eq(host, STR("::")))
+        return arena_printf(arena, "http://localhost:%u/", listener_port(server->listener));
+    return arena_printf(arena, "%.*s/", STR_ARG(url));
 }
 
-static void announce(const struct server *server)
+static void announce(struct server *server)
 {
     str host = server->config->listen.host;
     bool v6 = str_find_char(host, ':') >= 0;
-    char url[300];
-    snprintf(url, sizeof url, "http://%s%.*s%s:%u", v6 ? "[" : "", STR_ARG(host), v6 ? "]" : "",
-             listener_port(server->listener));
-    printf("fermata: listening on %s\n", url);
-    invite(server, url);
+    str url = arena_printf(&server->arena, "http://%s%.*s%s:%u", v6 ? "[" : "", STR_ARG(host),
+                           v6 ? "]" : "", listener_port(server->listener));
+    server->page = page_address(server, &server->arena, url);
+    printf("fermata: listening on %.*s\n", STR_ARG(url));
+    printf("fermata: open %.*s in a browser\n", STR_ARG(server->page));
     fflush(stdout);
-    log_info("server.listening", LOG_CSTR("url", url), LOG_STR("data", server->config->data),
+    log_info("server.listening", LOG_STR("url", url), LOG_STR("data", server->config->data),
              LOG_CSTR("version", FERMATA_VERSION),
              LOG_CSTR("login", auth_required(server->auth) ? "key" : "none"));
 }

@@ -45,6 +45,7 @@ struct server {
     struct toolbox *toolbox; /* all tools, and the servers of some */
     struct reload *reload;   /* what both are made from */
     struct arena arena;      /* of what is made at start and stays */
+    str page;                /* its address for people, with a slash at its end */
     struct client *client;   /* to models, tools and webhooks */
     struct saver saver;
     struct spool *spool;

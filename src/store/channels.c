@@ -513,6 +513,21 @@ enum err out_asked(struct db *db, int64_t peer, str interaction, int64_t newest,
     return e;
 }
 
+enum err out_says(struct db *db, int64_t peer, str interaction, str words, bool *ret_says)
+{
+    int64_t count = 0;
+    struct stmt *s = db_prepare(db, "SELECT count(*) FROM channel_outbox"
+                                    " INDEXED BY channel_outbox_by_interaction"
+                                    " WHERE interaction=?2 AND interaction<>'' AND peer=?1"
+                                    " AND class=1 AND instr(text, ?3)>0");
+    stmt_bind_i64(s, 1, peer);
+    stmt_bind_str(s, 2, interaction);
+    stmt_bind_str(s, 3, words);
+    enum err e = read_number(s, &count);
+    if (!e) *ret_says = count > 0;
+    return e;
+}
+
 enum err out_drop_all(struct db *db, int64_t peer)
 {
     struct stmt *s = db_prepare(db, "UPDATE channel_outbox SET state=4"

@@ -205,6 +205,8 @@ enum err out_newest_asked(struct db *db, int64_t peer, int64_t *ret_n) MUST_USE;
 /* Had they been asked this when that was the newest? */
 enum err out_asked(struct db *db, int64_t peer, str interaction, int64_t newest, bool *ret_asked)
     MUST_USE;
+/* Does a message that asks them this have these words in it? */
+enum err out_says(struct db *db, int64_t peer, str interaction, str words, bool *ret_says) MUST_USE;
 /* Everything that waits for a person is given up. */
 enum err out_drop_all(struct db *db, int64_t peer) MUST_USE;
 /* What asks about an interaction and has not left: given up. */

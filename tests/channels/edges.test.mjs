@@ -14,9 +14,10 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
 import { execute, inbox, rows } from '../api/asking.mjs';
-import { AGENT, history, talk, user, waitFor } from '../api/talk.mjs';
+import { postJson } from '../api/home.mjs';
+import { AGENT, get, history, talk, user, waitFor } from '../api/talk.mjs';
 import { startBridge } from './hook.mjs';
-import { channelState, conversations, linkCode, login, startChannels, startLines, startWeixin } from './kit.mjs';
+import { channelState, conversations, linkCode, login, startChannels, startLines } from './kit.mjs';
 import { startOa, xml } from './oa.mjs';
 import { startTelegram } from './telegram.mjs';
 
@@ -60,6 +61,18 @@ describe('who somebody is', () => {
     await talk(t, home.server, { threadId: thread.threadId, messages: [user('private words')] });
     await line.ask('bob', 'hi', HELLO);
     assert.deepEqual(texts(line.seen('alice').slice(before)), []);
+  });
+
+  test('without a login, who is let in by name is the person at the page; others are not heard', async (t) => {
+    const { home, line } = await startOne(t, 'weixin', { allow: ', allow: ["alice@im.wechat"]' });
+    await line.say('bob', 'hi');
+    await line.ask('alice', 'hi', HELLO);
+    const [thread, ...more] = await conversations(home.server);
+    assert.deepEqual([thread?.title, more, line.seen('bob')], ['hi', [], []]);
+    const asked = await line.ask('alice', 'choose one', /How long\?/);
+    const [open] = (await get(home.server, '/interactions')).json().interactions;
+    assert.equal((await postJson(home.server, `${AGENT}/interactions/${open.interactionId}/answer`, { choices: ['c1'] })).status, 200);
+    await line.waitForSend('alice', /^You answered through the API: 30 minutes/, { from: line.seen('alice').indexOf(asked) + 1 });
   });
 
   test('a user whose last key is revoked is nobody in their chats, too', async (t) => {
@@ -117,7 +130,7 @@ describe('who somebody is', () => {
     await bridge.waitForSend('Hello.');
     await settled(home);
     assert.deepEqual(bridge.sends.map(({ to }) => to), ['somebody']);
-    assert.equal(count(home, 'channel_peers', "user<>''"), 0);
+    assert.equal(count(home, 'channel_peers', "user<>'' AND sender<>'somebody'"), 0);
   });
 
   test('strangers: no code, no word; and who guesses is not heard any more', async (t) => {
@@ -381,10 +394,25 @@ describe('trouble', () => {
     assert.ok(waits[0] > 900 && waits[1] > 1900 && waits[2] > 4900, `waited ${waits}`);
   });
 
-  test('weixin with a token and no list: `check` says that nobody may write', async (t) => {
-    const { home } = await startWeixin(t, { allow: '' });
+  test('weixin with a token and no list: anybody may write, and `check` says so', async (t) => {
+    const { home, line } = await startOne(t, 'weixin', { allow: '' });
+    await line.ask('alice', 'hi', HELLO);
     const { stdout } = await home.run(['check']);
-    assert.match(stdout, /^remark +wx: nobody may write to it .*set allow$/m);
+    assert.match(stdout, /^remark +wx: anybody may write to it, .*set allow /m);
+  });
+
+  test('a call that does not fit whole has no code, and says where the page is', async (t) => {
+    const long = { name: 'calendar_write', args: {
+      title: 'Review', start_time: '2030-01-01T10:00:00Z', end_time: '2030-01-01T11:00:00Z', attendees: Array.from({ length: 50 }, (_, i) => `${i} `.padEnd(190, 'x')),
+    } };
+    const { home, line } = await startOne(t, 'weixin', { lines: [{ match: '^long', turns: [{ calls: [long] }, { text: 'Done.' }] }] });
+    await line.link(home, 'alice', 'local');
+    const { text } = await line.ask('alice', 'long one', /only on the page/);
+    assert.ok(text.includes(`only on the page: http://${home.server.host}:${home.server.port}/`), text.slice(-300));
+    assert.doesNotMatch(text, CODE);
+    await line.ask('alice', 'approve', /only on the page/);
+    await line.ask('alice', 'approve 000000', /only on the page/);
+    assert.equal(count(home, 'channel_codes'), 0, 'there is nothing to try');
   });
 
   test('a new login: the tokens of the one before are not used', async (t) => {

@@ -169,7 +169,8 @@ export class Line {
 }
 
 // One server on all of these platforms, open for everybody: {home, lines}, a line for each kind.
-export async function startLines(t, kinds, options = {}) {
+// `allow` is what each row ends with.
+export async function startLines(t, kinds, { allow = ', allow: ["*"]', ...options } = {}) {
   const lines = {};
   for (const kind of kinds) {
     const fake = await PLATFORMS[kind].start();
@@ -177,7 +178,7 @@ export async function startLines(t, kinds, options = {}) {
     lines[kind] = new Line(kind, fake);
   }
   const list = Object.values(lines);
-  const rows = (folder) => list.map((line) => `${line.name}: {kind: ${line.kind}, ${line.row(line.fake, folder)}, allow: ["*"]}`);
+  const rows = (folder) => list.map((line) => `${line.name}: {kind: ${line.kind}, ${line.row(line.fake, folder)}${allow}}`);
   const files = Object.assign({}, ...list.map((line) => line.files(line.fake)));
   const home = await startChannels(t, rows, { ...options, files });
   for (const line of list) {

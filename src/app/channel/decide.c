@@ -134,6 +134,18 @@ static bool in_group(const struct desk *desk)
     return desk->in.group || desk->peer.group;
 }
 
+/* The code that approves it, if they were sent it: where a call did not fit whole, there is none. */
+static enum err load_code(struct desk *desk, struct db *db, const struct interaction *interaction,
+                          str *ret_code)
+{
+    char code[APPROVAL_CODE_BYTES];
+    bool sent = false;
+    approval_code(person_of(desk)->channel->all->code_key, desk->peer.id, interaction, code);
+    enum err e = out_says(db, desk->peer.id, interaction->id, str_c(code), &sent);
+    if (!e && sent) *ret_code = arena_str(&desk->arena, str_c(code));
+    return e;
+}
+
 /* What they had been asked when they wrote this, and is open in their conversation, with the code that
  * approves each. *d is told of what else is open. */
 static enum err load_open(struct desk *desk, struct db *db, struct open_question **ret_open,
@@ -167,12 +179,9 @@ static enum err load_open(struct desk *desk, struct db *db, struct open_question
         *q = (struct open_question){.interaction = interaction,
                                     .mine = interaction_mine(interaction, user,
                                                              person_roles(&desk->peer))};
-        if (q->mine && approval_by_code(interaction, in_group(desk))) {
-            char code[APPROVAL_CODE_BYTES];
-            approval_code(person->channel->all->code_key, desk->peer.id, interaction, code);
-            q->code = arena_str(arena, str_c(code));
-        }
-        e = code_tries(db, desk->peer.id, interaction->id, &q->tries);
+        if (q->mine && approval_by_code(interaction, in_group(desk)))
+            e = load_code(desk, db, interaction, &q->code);
+        if (!e) e = code_tries(db, desk->peer.id, interaction->id, &q->tries);
         ++*ret_count;
     }
     d->behind = d->unseen || !*ret_count;

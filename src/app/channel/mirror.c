@@ -194,7 +194,6 @@ static void read_done(struct job *job, enum err e)
         person_rest(person, WANT_MIRROR);
         return;
     }
-    str public_url = server->config->public_url.text;
     struct delivery_view view = {.traits = &c->ops->traits,
                                  .locale = peer_locale(&mirror->peer),
                                  .code_key = c->all->code_key,
@@ -203,9 +202,7 @@ static void read_done(struct job *job, enum err e)
                                  .user = person_user(&mirror->arena, c, &mirror->peer),
                                  .roles = person_roles(&mirror->peer),
                                  .thread_id = mirror->peer.thread_id,
-                                 .page = public_url.len ? arena_printf(&mirror->arena, "%.*s/",
-                                                                       STR_ARG(public_url))
-                                                        : STR_EMPTY};
+                                 .page = server->page};
     deliver_facts(&mirror->arena, &view, mirror->facts, mirror->fact_count, mirror->interactions,
                   mirror->interaction_count, mirror->peer.cursor, &mirror->delivery);
     if (mirror->delivery.cursor == mirror->peer.cursor) {

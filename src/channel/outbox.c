@@ -47,7 +47,9 @@ static msec wait_after(uint32_t attempts, msec wait_ms)
 /* Longer each time, whatever little the platform asks for. */
 static msec wait_often(uint32_t attempts, msec wait_ms)
 {
-    msec usual = wait_after(attempts, 0), asked = wait_after(attempts, wait_ms);
+    static const msec often_ms[] = {10 * SECOND, 30 * SECOND, 60 * SECOND};
+    msec asked = wait_after(attempts, wait_ms);
+    msec usual = often_ms[attempts < COUNT(often_ms) ? attempts - 1 : COUNT(often_ms) - 1];
     return usual > asked ? usual : asked;
 }
 

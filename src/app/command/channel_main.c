@@ -135,7 +135,10 @@ static void print_channel(const struct json *channel)
         const struct json *count = json_get(channel, str_c(counts[i]));
         printf("%7.*s %s", STR_ARG(count ? count->raw : STR("?")), counts[i]);
     }
-    if (detail) printf("  %s", say(detail->text).text);
+    if (detail && say_plain(detail->text))
+        printf("  %.*s", STR_ARG(detail->text));
+    else if (detail)
+        printf("  %s", say(detail->text).text);
     if (address) printf("  %.*s", STR_ARG(address->text));
     printf("\n");
 }

@@ -297,8 +297,9 @@ static void verdicts(void **state)
         {VERDICT_AGAIN, 7000, 0, OUT_ERROR, OUT_READY, 0, 7 * SECOND, false},
         {VERDICT_AGAIN, INT64_MAX, 0, OUT_ERROR, OUT_READY, 0, DAY, false},
         {VERDICT_AGAIN, -1, 0, OUT_ERROR, OUT_READY, 0, SECOND, false},
-        {VERDICT_OFTEN, 7000, 0, OUT_FINAL, OUT_READY, 0, 7 * SECOND, false},
-        {VERDICT_OFTEN, 0, 0, OUT_NOTICE, OUT_READY, 0, SECOND, false},
+        {VERDICT_OFTEN, 12000, 0, OUT_FINAL, OUT_READY, 0, 12 * SECOND, false},
+        {VERDICT_OFTEN, 7000, 0, OUT_FINAL, OUT_READY, 0, 10 * SECOND, false},
+        {VERDICT_OFTEN, 0, 0, OUT_NOTICE, OUT_READY, 0, 10 * SECOND, false},
         {VERDICT_UNKNOWN, 0, 0, OUT_FINAL, OUT_READY, 1, SECOND, true},
         {VERDICT_UNKNOWN, 9000, 0, OUT_QUESTION, OUT_READY, 1, 9 * SECOND, true},
         {VERDICT_UNKNOWN, 0, 0, OUT_ERROR, OUT_DROPPED, 1, 0, false},
@@ -373,7 +374,7 @@ static void too_often(void **state)
 {
     struct db_fixture *t = *state;
     struct peer peer = peer_made(t->db, &loose);
-    static const msec waits[] = {10 * SECOND, 10 * SECOND, 30 * SECOND, 2 * MINUTE};
+    static const msec waits[] = {10 * SECOND, 30 * SECOND, MINUTE, MINUTE};
     static const struct {
         enum out_class class;
         enum out_state expected;

@@ -257,7 +257,7 @@ describe('arming', () => {
     await goOn(page);
     await page.locator('.decide-row[data-state=armed]').waitFor();
     assert.deepEqual(answers(), []);
-    assert.equal(await cardOf(page).getAttribute('data-state'), 'open');
+    assert.equal(await cardOf(page).getAttribute('data-state'), 'pending');
   });
 });
 

@@ -123,17 +123,19 @@ test('refused for a while: when the network is back there is no resting', async 
   await over(page, 2);
 });
 
-test('a line that is dead without a word is given up when somebody looks', async (t) => {
-  const { page } = await open(t);
-  await say(page, 'hello');
-  await over(page);
-  proxy.hold();
-  await page.evaluate(() => window.dispatchEvent(new Event('online')));
-  await page.getByTestId('banner').waitFor();
-  proxy.release();
-  await say(page, 'hello again');
-  await over(page, 2);
-});
+for (const [event, when] of [['online', 'somebody looks'], ['offline', 'the browser says that it is gone']]) {
+  test(`a line that is dead without a word is given up when ${when}`, async (t) => {
+    const { page } = await open(t);
+    await say(page, 'hello');
+    await over(page);
+    proxy.hold();
+    await page.evaluate((name) => window.dispatchEvent(new Event(name)), event);
+    await page.getByTestId('banner').waitFor();
+    proxy.release();
+    await say(page, 'hello again');
+    await over(page, 2);
+  });
+}
 
 test('two browsers: a question answered in one is read-only in the other, whose draft stays', async (t) => {
   const one = await open(t);

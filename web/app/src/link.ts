@@ -165,10 +165,10 @@ async function rest(cursor?: string): Promise<void> {
   }
 }
 
-// The network is back, or somebody looks at the page again: no need to rest any longer.
+// The network is back or gone, or somebody looks at the page again: no need to rest any longer.
 export function nudge(): void {
   connection?.wake();
   for (const go of wake) go();
 }
-addEventListener('online', nudge);
+ononline = onoffline = nudge;
 document.addEventListener('visibilitychange', () => { if (!document.hidden) nudge(); });

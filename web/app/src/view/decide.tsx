@@ -102,7 +102,7 @@ export function DecideCard({ asked }: { asked: Asked }) {
     if (!open && held) card.current!.querySelector('summary')!.focus({ preventScroll: true });
   }, [open]);
   return (
-    <section ref={card} class={open ? 'decide' : 'tool'} id={`asked-${id}`} data-testid={type === 'confirm' ? 'confirm-card' : 'decide-card'} data-state={open && outgoingAnswer(id)?.state || status}
+    <section ref={card} class={open ? 'decide' : 'tool'} id={`asked-${id}`} data-testid={type === 'confirm' ? 'confirm-card' : 'decide-card'} data-state={open ? outgoingAnswer(id)?.state || 'pending' : status}
       aria-label={text} onKeyDown={(event) => { if (event.key === 'Escape' && !event.isComposing) focusComposer(); }}>
       <h3 class="unseen" tabIndex={-1}>{text}</h3>
       {open ? <Open asked={asked} /> : <Settled asked={asked} />}

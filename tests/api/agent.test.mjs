@@ -568,7 +568,6 @@ describe('the cancel of a run', () => {
       const before = (await history(server, threadId)).seq;
       const answered = await cancel(server, threadId, { runId });
       assert.equal(answered.status, 202, answered.text);
-      assert.deepEqual(answered.json(), { threadId, runId, status: 'cancelled' });
       assert.equal((await runOf(server, threadId)).status, 'cancelled', 'when the 202 comes');
       const facts = since(await allFacts(t, { threadId, runId, ...start }), before);
       assert.deepEqual(typesOf(facts), [...open.map(() => 'interaction.resolved'), ...open.map(() => 'tool.call.result'), 'step.finish',

@@ -81,15 +81,12 @@ static enum err cancel_apply(struct change *change, struct db *db)
         e = drop_queued(tc, db, &queue.runs[i]);
         if (e) return e;
     }
-    e = none ? OK : cancel_current(cancel, db, &current);
-    if (e) return e;
-    str run = none ? STR_EMPTY /* only what waited in the queue was dropped */
-                   : arena_printf(arena, ",\"runId\":\"%.*s\"", STR_ARG(current.run_id));
     change->status = 202;
-    change->body = arena_printf(arena, "{\"threadId\":\"%.*s\"%.*s,\"status\":\"%s\"}",
-                                STR_ARG(tc->thread.thread_id), STR_ARG(run),
-                                run_status_name(none ? RUN_CANCELLED : current.status));
-    return OK;
+    change->body =
+        arena_printf(arena, "{\"threadId\":\"%.*s\",\"runId\":\"%.*s\",\"status\":\"%s\"}",
+                     STR_ARG(tc->thread.thread_id), STR_ARG(current.run_id),
+                     none ? "cancelled" : "cancelling");
+    return none ? OK : cancel_current(cancel, db, &current);
 }
 
 void handle_run_cancel(struct exchange *x)

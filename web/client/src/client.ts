@@ -120,7 +120,7 @@ export class Fermata {
     return this.#send('GET', at`/runs/${threadId}` + query(page), page);
   }
 
-  cancel(threadId: string, what: { runId?: string; queue?: boolean } = {}, call?: Call): Promise<{ threadId: string; runId?: string; status: string }> {
+  cancel(threadId: string, what: { runId?: string; queue?: boolean } = {}, call?: Call): Promise<{ threadId: string; runId: string; status: string }> {
     return this.#send('POST', at`/runs/${threadId}/cancel`, call, what);
   }
 

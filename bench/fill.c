@@ -24,15 +24,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/begin.h"
-#include "agent/save.h"
+#include "agent/shell/begin.h"
+#include "agent/shell/save.h"
 #include "base/clock.h"
-#include "store/keys.h"
-#include "store/lock.h"
-#include "store/migrate.h"
-#include "store/secret.h"
-#include "store/sqlite.h"
-#include "store/store.h"
+#include "store/db/lock.h"
+#include "store/db/migrate.h"
+#include "store/db/secret.h"
+#include "store/db/sqlite.h"
+#include "store/db/store.h"
+#include "store/table/keys.h"
 #include "tool/calendar.h"
 
 enum {
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
     char path[PATH_MAX];
     arena_init(&arena);
     arena_init(&fill.arena);
-    if (lock_take(argv[1], &lock, &why)) die(argv[1], ERR_CONFIG, &why);
+    if (lock_take(argv[1], "fill", &lock, &why)) die(argv[1], ERR_CONFIG, &why);
     open_database(&fill, argv[1], path);
     open_secret(&fill, argv[1]);
     make_agent(&fill, &arena);

@@ -188,6 +188,15 @@ const servers = {
     return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => stop(child) };
   },
 
+  /** LangGraph.js with its SQLite checkpointer, which keeps the runs. */
+  async langgraph(folder, { pieces = 1, asks = false }) {
+    const place = path.join(root, 'bench', 'langgraph');
+    peer(path.join(place, 'node_modules', 'better-sqlite3', 'build', 'Release', 'better_sqlite3.node'));
+    const child = start(process.execPath, [path.join(place, 'peer.mjs'), String(pieces), folder, ...(asks ? ['ask'] : [])]);
+    const port = await portFrom(child);
+    return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => stop(child) };
+  },
+
   /** One worker; what is kept for the channel is larger than any burst, so nothing is ever lost. */
   async nginx(folder) {
     const nginx = peer('/usr/sbin/nginx');
@@ -267,14 +276,25 @@ export async function load(mode, server, options) {
   return JSON.parse(stdout);
 }
 
-/** Fresh servers in turn, ROUNDS times: {ours: [figures], peer: [figures]}. */
-export async function inTurns(ours, peer, measure, options) {
-  const figures = { ours: [], peer: [] };
+/** Fresh servers in turn, ROUNDS times: {ours: [figures], peer: [figures], second: [figures]}. A second peer that is not
+ *  installed has no figures. */
+export async function inTurns(ours, peer, measure, options, second) {
+  const figures = { ours: [], peer: [], second: [] };
   for (let round = 0; round < ROUNDS; round++) {
     figures.ours.push(await withServer(ours, options, measure));
     figures.peer.push(await withServer(peer, options, measure));
+    if (second) figures.second.push(...await unlessMissing(withServer(second, options, measure)));
   }
   return figures;
+}
+
+async function unlessMissing(measured) {
+  try {
+    return [await measured];
+  } catch (error) {
+    if (error instanceof Skip) return [];
+    throw error;
+  }
 }
 
 // ---- figures ----
@@ -282,7 +302,7 @@ export async function inTurns(ours, peer, measure, options) {
 export const column = (list, field) => median(list.map((figures) => figures[field]));
 
 /** ours / peer of one field, and the cells of the table. */
-export function compare({ ours, peer }, field, peerName, show) {
+export function compare({ ours, peer, second }, field, peerName, show) {
   const mine = column(ours, field);
   const theirs = column(peer, field);
   return {
@@ -290,7 +310,7 @@ export function compare({ ours, peer }, field, peerName, show) {
     figure: show(mine),
     peer: `${peerName} ${show(theirs)}`,
     ratio: mine / theirs,
-    detail: { ours, peer },
+    detail: { ours, peer, ...(second.length ? { second } : {}) },
   };
 }
 

@@ -8,6 +8,7 @@
  *     load slow  --url U --slow-url V --kind head|body|read ...      healthy ones beside slow
  *     load abort --url U --cycles N [--pid P]                        clients that leave half-way
  *     load runs  --url U --conns N --seconds S [--turns T --pauses P] conversations, run by run
+ *     load agui  --url U --conns N --seconds S [--pauses P --text B]  AG-UI, a run in one POST
  *     load inbox --url U --pages N --depth D --key K                 a list, page by page
  *
  * Every mode prints one line of JSON and exits 0 only if no answer was wrong, lost or out of order;
@@ -34,16 +35,19 @@ static const struct option {
     {"pid", TEXT, FIELD(pid), 0, 0, 0, "the server's processes, 12,13: to read its costs"},
     {"key", TEXT, FIELD(key), 0, 0, 0, "who is asking, by turns if there are several: a,b (inbox)"},
     {"conns", NUMBER, FIELD(conns), 64, 1, CONNS_MAX,
-     "connections or clients (http, slow, abort, runs)"},
+     "connections or clients (http, slow, abort, runs, agui)"},
     {"subs", NUMBER, FIELD(subs), 1000, 1, CONNS_MAX, "open streams (sse, idle)"},
-    {"seconds", NUMBER, FIELD(seconds), 3, 1, 600, "how long (http, slow, runs)"},
+    {"seconds", NUMBER, FIELD(seconds), 3, 1, 600, "how long (http, slow, runs, agui)"},
     {"pipeline", NUMBER, FIELD(pipeline), 1, 1, PIPELINE_MAX, "requests under way (http, sse)"},
     {"events", NUMBER, FIELD(events), 2000, 1, EVENTS_MAX, "events to publish (sse)"},
     {"rate", NUMBER, FIELD(rate), 0, 0, 1000000, "events per second, 0 = all at once (sse)"},
     {"size", NUMBER, FIELD(size), 32, 10, EVENT_BYTES_MAX, "bytes of an event's text (sse)"},
     {"cycles", NUMBER, FIELD(cycles), 10000, 1, 10000000, "connections to abort (abort)"},
     {"healthy", NUMBER, FIELD(healthy), 8, 1, 1000, "healthy clients (slow)"},
-    {"pauses", NUMBER, FIELD(pauses), 0, 0, 100, "questions that a run asks; answered (runs)"},
+    {"pauses", NUMBER, FIELD(pauses), 0, 0, 100,
+     "questions that a run asks; answered (runs, agui)"},
+    {"least", NUMBER, FIELD(least), 0, 0, 1000000, "cycles, however long they take (agui)"},
+    {"text", NUMBER, FIELD(text), 4, 0, 1000000, "bytes of a run's last words (agui)"},
     {"turns", NUMBER, FIELD(turns), 1, 1, 1000, "runs on a thread before the next one (runs)"},
     {"pages", NUMBER, FIELD(pages), 1000, 1, 1000000, "pages to read (inbox)"},
     {"depth", NUMBER, FIELD(depth), 1000, 1, 1000000, "pages before the first again (inbox)"},
@@ -57,14 +61,14 @@ static const struct mode {
     int (*run)(const struct options *options);
     const char *needs; /* a text option that must be there besides url */
 } modes[] = {
-    {"http", load_http, NULL},    {"sse", load_sse, "publish-url"}, {"idle", load_idle, "pid"},
-    {"slow", load_slow, "kind"},  {"abort", load_abort, NULL},      {"runs", load_runs, NULL},
-    {"inbox", load_inbox, "key"},
+    {"http", load_http, NULL},   {"sse", load_sse, "publish-url"}, {"idle", load_idle, "pid"},
+    {"slow", load_slow, "kind"}, {"abort", load_abort, NULL},      {"runs", load_runs, NULL},
+    {"agui", load_agui, NULL},   {"inbox", load_inbox, "key"},
 };
 
 static void usage_text(void)
 {
-    fputs("usage: load http|sse|idle|slow|abort|runs|inbox [--option value]...\n", stderr);
+    fputs("usage: load http|sse|idle|slow|abort|runs|agui|inbox [--option value]...\n", stderr);
     for (size_t i = 0; i < COUNT(option_table); i++)
         fprintf(stderr, "  --%-12s %s\n", option_table[i].name, option_table[i].help);
     exit(2);

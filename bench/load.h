@@ -37,7 +37,7 @@ struct options {
     const char *url, *publish_url, *slow_url, *kind, *key;
     const char *pid; /* "12,13" */
     uint64_t conns, subs, seconds, pipeline, events, rate, size, cycles, healthy, timeout, seed,
-        turns, pauses, pages, depth;
+        turns, pauses, text, least, pages, depth;
 };
 
 /* Each mode prints one JSON line and returns the exit status: 0 only if every answer was right. */
@@ -47,6 +47,7 @@ int load_idle(const struct options *options);
 int load_slow(const struct options *options);
 int load_abort(const struct options *options);
 int load_runs(const struct options *options);
+int load_agui(const struct options *options);
 int load_inbox(const struct options *options);
 
 /* End the program with a message; for mistakes in the call and a server that cannot be reached. */
@@ -114,6 +115,13 @@ struct answer {
 void answer_init(struct answer *answer);
 void answer_done(struct answer *answer);
 enum answer_event answer_feed(struct answer *answer, str *input, str *ret_piece);
+
+/* The next whole line of a piece, without its end. It is taken where it lies; only one that is cut
+ * by the end of a piece is kept in `cut` until the rest has come. */
+bool line_next(struct buf *cut, str *piece, str *ret_line);
+
+/* The text of the first such member, as it stands between its quotes; name: "\"delta\":\"". */
+str member_text(str json, str name);
 
 /* A histogram of spans, exact to 1.6 percent. */
 enum { HIST_SUB_BITS = 6, HIST_SLOTS = (64 - HIST_SUB_BITS + 1) << HIST_SUB_BITS };

@@ -345,6 +345,33 @@ enum answer_event answer_feed(struct answer *answer, str *input, str *ret_piece)
     }
 }
 
+bool line_next(struct buf *cut, str *piece, str *ret_line)
+{
+    if (cut->len && cut->p[cut->len - 1] == '\n') buf_clear(cut); /* it was taken */
+    ptrdiff_t at = str_find_char(*piece, '\n');
+    size_t take = at < 0 ? piece->len : (size_t)at + 1;
+    str line = {piece->p, take};
+    if (at < 0 || cut->len) {
+        buf_append(cut, line);
+        if (cut->full) die("a line without end");
+        line = buf_str(cut);
+    }
+    *piece = str_drop(*piece, take);
+    if (at < 0) return false;
+    *ret_line = (str){line.p, line.len - 1};
+    return true;
+}
+
+str member_text(str json, str name)
+{
+    ptrdiff_t at = str_find(json, name);
+    if (at < 0) return STR_EMPTY;
+    json = str_drop(json, (size_t)at + name.len);
+    size_t len = 0;
+    while (len < json.len && json.p[len] != '"') len += json.p[len] == '\\' ? 2 : 1;
+    return (str){json.p, len < json.len ? len : json.len};
+}
+
 /* ---- figures ---- */
 
 /* Below 2^SUB_BITS a slot per value; above, 2^SUB_BITS slots per power of two. */

@@ -128,15 +128,6 @@ static void go_on(struct client *client)
         answer_post(client);
 }
 
-/* The text of a member, up to its quote; none of those looked for has an escape in it. */
-static str member_text(str json, str name)
-{
-    ptrdiff_t at = str_find(json, name);
-    if (at < 0) return STR_EMPTY;
-    json = str_drop(json, (size_t)at + name.len);
-    return str_split(&json, '"');
-}
-
 static void take_event(struct client *client, str name)
 {
     struct bench *bench = client->bench;
@@ -176,18 +167,10 @@ static void take_line(struct client *client, str line)
     }
 }
 
-/* Lines are taken where they lie; only one cut by the end of a piece is copied. */
 static void take_piece(struct client *client, str piece)
 {
-    while (piece.len) {
-        ptrdiff_t at = str_find_char(piece, '\n');
-        if (at < 0 || client->line.len)
-            buf_append(&client->line, (str){piece.p, at < 0 ? piece.len : (size_t)at});
-        if (at < 0) return;
-        take_line(client, client->line.len ? buf_str(&client->line) : (str){piece.p, (size_t)at});
-        buf_clear(&client->line);
-        piece = str_drop(piece, (size_t)at + 1);
-    }
+    str line;
+    while (line_next(&client->line, &piece, &line)) take_line(client, line);
 }
 
 static void on_stream_bytes(struct peer *peer, str bytes)

@@ -7,10 +7,12 @@
 //
 //     peer_node.mjs PIECES [ask]     how many deltas an answer has; whether a question comes before it
 //
-// A run that asks is an entry of a map until its answer comes.
+// A run that asks is an entry of a map until its answer comes. AG-UI is spoken too: the answer to one POST is the stream of
+// one leg (peer_agui.mjs).
 
-import http from 'node:http';
 import { randomUUID } from 'node:crypto';
+
+import { args, isAgui, json, Leg, questionOf, serve } from './peer_agui.mjs';
 
 const pieces = Array.from({ length: Number(process.argv[2] ?? 1) }, () => 'word');
 const asks = process.argv[3] === 'ask';
@@ -36,7 +38,6 @@ function preview(to, runId, type, data) {
 
 const step = (stepName, index) => ({ stepName, index, total: 3 });
 const usage = { inputTokens: 3, outputTokens: pieces.length, cost: 0, currency: 'USD' };
-const args = { question: 'Which room?', choices: ['Blue', 'Green'] };
 
 function begin(to, runId) {
   to.stream.cork(); // frames of one answer in as few writes as Node can
@@ -70,13 +71,7 @@ function ask(to, runId) {
   const toolCallId = randomUUID();
   const interactionId = randomUUID();
   const call = { toolCallId, toolName: 'ask_user', parentMessageId, stage: 'intent' };
-  const interaction = {
-    version: 1, interactionId, type: 'ask_user', status: 'open', threadId: to.id, runId, toolCallId,
-    displayText: args.question, question: args.question,
-    choices: args.choices.map((label, i) => ({ id: `c${i + 1}`, label })), allowFreeform: true,
-    resumeNode: 'execute', resumePhase: 'executing', resumeStep: 0, requester: 'local',
-    openedAt: new Date().toISOString(), metadata: {},
-  };
+  const interaction = questionOf({ interactionId, threadId: to.id, runId, toolCallId });
   open.set(interactionId, { to, runId, toolCallId, interaction });
   preview(to, runId, 'tool.call.start', call);
   preview(to, runId, 'tool.call.args', { toolCallId, delta: JSON.stringify(args) });
@@ -102,10 +97,49 @@ function resume({ to, runId, toolCallId, interaction }, answer) {
   to.stream.uncork();
 }
 
-function json(request, then) {
-  let body = '';
-  request.setEncoding('utf8').on('data', (text) => { body += text; }).on('end', () => then(JSON.parse(body)));
+// ---- AG-UI: a leg is the answer to a POST ----
+
+const questions = new Map(); // interrupt id -> {threadId, toolCallId}
+
+function sayAgui(leg) {
+  const messageId = randomUUID();
+  leg.textStart(messageId);
+  for (const delta of pieces) leg.text(messageId, delta);
+  leg.textEnd(messageId);
+  leg.succeed('node', pieces.length);
 }
+
+function askAgui(leg, { threadId }) {
+  const toolCallId = randomUUID();
+  const id = randomUUID();
+  questions.set(id, { threadId, toolCallId });
+  leg.call(toolCallId, randomUUID());
+  leg.interrupt(id, toolCallId, 'node');
+}
+
+function postAgui(request, response) {
+  json(request, (input) => {
+    const [resumed] = input.resume ?? [];
+    const question = resumed && questions.get(resumed.interruptId);
+    if (resumed && question?.threadId !== input.threadId) {
+      response.writeHead(400).end();
+      return;
+    }
+    response.cork();
+    const leg = new Leg(response, input);
+    if (resumed) {
+      questions.delete(resumed.interruptId);
+      leg.result(question.toolCallId, resumed.payload);
+      sayAgui(leg);
+    } else if (asks) {
+      askAgui(leg, input);
+    } else {
+      sayAgui(leg);
+    }
+  });
+}
+
+// ---- requests ----
 
 function post(request, response) {
   json(request, ({ threadId }) => {
@@ -136,13 +170,12 @@ function events(id, response) {
   for (const runId of to.waiting.splice(0)) begin(to, runId);
 }
 
-const server = http.createServer((request, response) => {
+serve((request, response) => {
   const found = /^\/api\/v1\/agent\/runs\/([^/]+)\/events/.exec(request.url);
   const answered = /^\/api\/v1\/agent\/interactions\/([^/]+)\/answer$/.exec(request.url);
-  if (answered) answer(answered[1], request, response);
+  if (isAgui(request)) postAgui(request, response);
+  else if (answered) answer(answered[1], request, response);
   else if (request.method === 'POST') post(request, response);
   else if (found) events(found[1], response);
   else response.writeHead(200).end();
 });
-server.listen(0, '127.0.0.1', () => console.log(`listening on 127.0.0.1:${server.address().port}`));
-process.on('SIGTERM', () => process.exit(0));

@@ -23,8 +23,13 @@ import { dialectsRow } from './dialects.mjs';
 import { chunkRow, streamsRow } from './models.mjs';
 import * as open from './open.mjs';
 import * as page from './page.mjs';
+import { fewTrips, roundTrips } from './round-trips.mjs';
+import { twoUsersRows } from './two-users.mjs';
+import { search } from './search.mjs';
 
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
+
+const WARM = { conns: 4, seconds: 1, least: quick ? 200 : 3000, timeout: 120 }; // before it counts
 
 // ---- measuring ----
 
@@ -118,30 +123,51 @@ async function metrics(server) {
   return Object.fromEntries([...text.matchAll(/^(\w+) (\d+)$/gm)].map(([, name, value]) => [name, Number(value)]));
 }
 
-/** Runs per second of `conns` clients, each with one run under way; `turns` runs share a thread and
- *  its stream. A run that asks is answered as soon as it waits. The figures also say how many
- *  transactions a run took, and how long it was under way. */
-const runs = (conns, turns, { pieces = 1, asks = false } = {}) => async () => {
+/** Runs per second of clients, each with one under way, in one of the load generator's modes. The figures also say how many
+ *  transactions and jobs a run took, and how long it was under way. */
+async function runsBeside(mode, flags, { pieces = 1, asks = false, warm = false }, second) {
   const measure = async (server) => {
+    const common = { url: server.url, pauses: asks ? 1 : 0, ...flags };
+    if (warm) await load(mode, server, { ...common, ...WARM });
     const before = await metrics(server);
-    const figures = await load('runs', server, {
-      url: server.url, conns, turns, pauses: asks ? 1 : 0, seconds: quick ? 1 : 4,
-    });
+    const figures = await load(mode, server, { ...common, seconds: quick ? 1 : 4 });
     const after = await metrics(server);
     const count = (name) => ((after[name] ?? 0) - (before[name] ?? 0)) / figures.runs;
     return {
       ...figures,
       commits_per_run: count('fermata_store_commits_total'),
-      jobs_per_run: count('fermata_store_jobs_total'),
+      jobs_per_run: count('fermata_store_jobs_total') + count('fermata_store_reads_total'),
     };
   };
-  const figures = await inTurns('talker', 'node', measure, { pieces, asks });
+  const figures = await inTurns('talker', 'node', measure, { pieces, asks }, second);
   const row = compare(figures, 'runs_per_s', 'node', perSecond(asks ? 'cycles' : 'runs'));
-  const middle = (field) => column(row.detail.ours, field);
-  row.more = `p50 ${millis(middle('p50_us'))}, p99 ${millis(middle('p99_us'))}, `
-    + `${middle('commits_per_run').toFixed(2)} commits, ${micros(middle('server_cpu_us_per_run'))} CPU `
-    + `(node ${micros(column(row.detail.peer, 'server_cpu_us_per_run'))})`;
-  if (asks) row.more += `, answer p99 ${millis(middle('answer_p99_us'))}`;
+  row.middle = (field) => column(row.detail.ours, field);
+  row.more = `p50 ${millis(row.middle('p50_us'))}, p99 ${millis(row.middle('p99_us'))}, `
+    + `${row.middle('commits_per_run').toFixed(2)} commits, ${row.middle('jobs_per_run').toFixed(1)} jobs, `
+    + `${micros(row.middle('server_cpu_us_per_run'))} CPU (node ${micros(column(row.detail.peer, 'server_cpu_us_per_run'))})`;
+  return row;
+}
+
+/** The line for the second peer: its rate, ours divided by it, and what it takes. */
+function besideLangGraph({ value, detail: { second } }, show) {
+  if (!second) return 'no LangGraph.js to compare with: scripts/setup bench';
+  const of = (field) => column(second, field);
+  return `LangGraph.js ${show(of('runs_per_s'))}: ${(value / of('runs_per_s')).toFixed(2)} x, `
+    + `p50 ${millis(of('p50_us'))}, p99 ${millis(of('p99_us'))}, ${micros(of('server_cpu_us_per_run'))} CPU`;
+}
+
+/** `turns` runs share a thread and its stream. A run that asks is answered as soon as it waits. */
+const runs = (conns, turns, options = {}) => async () => {
+  const row = await runsBeside('runs', { conns, turns }, options);
+  if (options.asks) row.more += `, answer p99 ${millis(row.middle('answer_p99_us'))}`;
+  return row;
+};
+
+/** AG-UI: a run is one POST and its answer, a run that asks is two; a new thread each. What is compiled while it runs, as the
+ *  peers are, is given some cycles to get warm first. */
+const agui = (conns, options = {}) => async () => {
+  const row = await runsBeside('agui', { conns, text: 4 * (options.pieces ?? 1) }, { ...options, warm: true }, 'langgraph');
+  row.more = [row.more, besideLangGraph(row, perSecond(options.asks ? 'cycles' : 'runs'))];
   return row;
 };
 
@@ -285,6 +311,7 @@ const above = (limit) => ({ text: `> ${thousands(limit)}`, kept: (row) => row.va
 const below = (limit, unit) => ({ text: `< ${limit} ${unit}`, kept: (row) => row.value < limit });
 const ratioBelow = (limit) => ({ text: `< ${limit} x`, kept: (row) => row.ratio < limit });
 const ratioAbove = (limit) => ({ text: `> ${limit} x`, kept: (row) => row.ratio > limit });
+const p50Below = (limit) => ({ text: `p50 < ${limit} ms`, kept: (row) => row.middle('p50_us') < limit * 1000 });
 const both = { text: '< 0.3, 2 ms', kept: (row) => row.added50 < 0.3 && row.value < 2 }; // p50, p99
 const noBudget = { text: '', kept: () => true };
 
@@ -342,6 +369,14 @@ const rows = [
   ['pause-16', 'pause and resume, 16 clients, a new thread each', runs(16, 1, { asks: true }), noBudget],
   ['pause-64', 'pause and resume, 64 clients, a new thread each', runs(64, 1, { asks: true }), above(3000)],
   ['pause-chat-64', 'the same, 10 runs on each thread', runs(64, 10, { asks: true }), above(3000)],
+  ['agui-runs-1', 'AG-UI, a run in one POST, 1 client', agui(1), noBudget],
+  ['agui-runs-16', 'AG-UI, a run in one POST, 16 clients', agui(16), noBudget],
+  ['agui-runs-64', 'AG-UI, a run in one POST, 64 clients', agui(64), ratioAbove(0.6)],
+  ['agui-deltas-64', 'the same with 100 deltas a run', agui(64, { pieces: 100 }), ratioAbove(1.2)],
+  ['agui-pause-1', 'AG-UI, pause and resume in two POSTs, 1 client', agui(1, { asks: true }), p50Below(1.5)],
+  ['agui-pause-16', 'AG-UI, pause and resume in two POSTs, 16 clients', agui(16, { asks: true }), noBudget],
+  ['agui-pause-64', 'AG-UI, pause and resume in two POSTs, 64 clients', agui(64, { asks: true }), ratioAbove(0.6)],
+  ['round-trips', 'a run, a pause, an approval, a call: to the store', roundTrips, fewTrips],
   ['answer', 'p99 from answer to first event, idle', answerLatency, below(5, 'ms')],
   ['chunk', 'model chunk -> client event, added (200 chunks/s)', chunkRow, both],
   ['streams', '1,000 runs stream 50 chunks/s each', streamsRow, noBudget],
@@ -354,6 +389,8 @@ const rows = [
   ['open-answer', '  p99 from answer to completed run, 100 random', open.answer, noBudget],
   ['history', 'p99 of 50 messages of 100,000', historyPage, below(5, 'ms')],
   ['history-cards', 'p99 of 50 cards of 100,000 messages', historyCards, below(5, 'ms')],
+  ...twoUsersRows.map(([name, how]) => [name, `p99 of another user, ${name.slice(6)} taken`, how, noBudget]),
+  ['search', 'p99 of a page of a search in 1,000,000 messages', search, below(2500, 'ms')],
   ['page-stream', '200 tokens/s into 40 kB, in a browser', page.streaming(1), ratioAbove(1.5)],
   ['page-slow', '  the same on a processor 4 times as slow', page.streaming(4), ratioAbove(1.5)],
   ['page-open', '10,000 messages, address to last words painted', page.open, noBudget],
@@ -398,7 +435,7 @@ for (const row of chosen) {
   const result = await runRow(row);
   results.push(result);
   print(line(result));
-  if (result.more) print([`  ${result.more}`]);
+  for (const more of [result.more ?? []].flat()) print([`  ${more}`]);
 }
 
 const folder = path.join(root, 'build', 'bench');

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "agent/interaction.h"
+#include "agent/core/interaction.h"
 #include "base/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
  * Any bytes as a backup. However they are cut, the verdict and what is handed out are the same; a
  * refusal names its reason; what is accepted is what the writer would make of its parts.
  */
-#include "store/archive.h"
+#include "store/db/archive.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/interaction.h"
-#include "channel/text.h"
+#include "agent/core/interaction.h"
+#include "chat/chat_text.h"
 #include "ui/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

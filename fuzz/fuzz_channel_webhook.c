@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "channel/channel.h"
+#include "chat/channel.h"
 #include "net/webhook_sign.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
  *
  * Any bytes as a picture: no size is 0, and a size does not change when more bytes are known.
  */
-#include "app/attachment/image_size.h"
+#include "thread/file_image_size.h"
 
 #include <stdlib.h>
 

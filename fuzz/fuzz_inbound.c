@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "channel/inbound.h"
+#include "chat/inbound.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "mcp/client/mcp_result.h"
+#include "mcp/client/mcp_rpc.h"
+#include "mcp/client/mcp_tools.h"
 #include "tool/elicit.h"
-#include "tool/mcp_result.h"
-#include "tool/mcp_rpc.h"
-#include "tool/mcp_tools.h"
 #include "tool/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tool/mcp_frame.h"
+#include "mcp/client/mcp_frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

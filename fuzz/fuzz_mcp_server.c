@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 
-#include "app/mcp/protocol.h"
-#include "app/mcp/tools.h"
 #include "base/limits.h"
+#include "mcp/server/mcp_protocol.h"
+#include "mcp/server/mcp_server_tools.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

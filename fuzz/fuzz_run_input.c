@@ -6,9 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "app/input/resume.h"
-#include "app/input/run_input.h"
 #include "base/limits.h"
+#include "thread/resume.h"
+#include "thread/run_input.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

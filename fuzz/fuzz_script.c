@@ -42,12 +42,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(utf8_valid(str_c(fault.text)));
         return 0;
     }
-    /* Its own text is as good a message as any. */
-    for (uint32_t round = 1; round <= 3; round++) {
-        const struct script_turn *turn = script_turn(script, text, round);
-        if (!turn) break;
-        check_play(&turn->play);
-        if (turn->failures_max) check_play(&turn->failing);
+    /* Its own text is as good a message, or a result, as any. */
+    const struct model_message messages[] = {
+        {.role = STR("user"), .text = text},
+        {.role = STR("assistant"),
+         .tool_calls = STR("[{\"id\":\"c\",\"function\":{\"name\":\"ask_user\"}},{\"id\":\"d\","
+                           "\"function\":{\"name\":\"find\"}}]")},
+        {.role = STR("tool"), .text = text, .tool_call_id = STR("c")},
+        {.role = STR("tool"),
+         .text = STR("{\"events\":[{},{\"start_time\":1}]}"),
+         .tool_call_id = STR("d")},
+    };
+    bool valid = utf8_valid(text); /* as every message is */
+    for (uint32_t round = 1; valid && round <= 6; round++) {
+        AUTO(arena_done) struct arena arena;
+        arena_init(&arena);
+        struct play play;
+        struct model_request request = {.system = STR("2026-11-15 05:52 UTC\nEurope/Berlin"),
+                                        .messages = messages,
+                                        .count = round % 2 ? 1 : COUNT(messages),
+                                        .tools = STR("[{\"name\":\"ask_user\"}]"),
+                                        .round = (round + 1) / 2};
+        if (script_answer(script, &request, &arena, &play)) check_play(&play);
     }
     script_free(script);
     return 0;

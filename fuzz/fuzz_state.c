@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "agent/graph.h"
+#include "agent/core/graph.h"
 #include "base/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

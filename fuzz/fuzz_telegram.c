@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "channel/channel.h"
+#include "chat/channel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

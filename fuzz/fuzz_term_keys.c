@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/term/line.h"
-#include "app/term/term_text.h"
 #include "base/utf8.h"
+#include "term/line.h"
+#include "term/term_text.h"
 
 enum { LINE_BYTES_MAX = 200, COLUMNS = 7 };
 

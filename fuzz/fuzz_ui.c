@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "ui/card_link.h"
 #include "ui/compile.h"
-#include "ui/link.h"
 #include "ui/summary.h"
 #include "ui/text.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "channel/wechat_kit.h"
+#include "chat/wechat_kit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 
 #include "base/json.h"
 #include "base/limits.h"
-#include "channel/channel.h"
-#include "channel/courier.h"
+#include "chat/channel.h"
+#include "chat/platform_request.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -74,7 +74,7 @@ static void check_end(const struct channel_home *home, struct errand *errand)
     if (errand->new_account.len) check_json(errand->arena, errand->new_account);
     if (errand->new_account.len && login->state != LOGIN_DONE) abort();
     if (login->base_url.len && !str_eq(login->base_url, home->base_url) &&
-        !courier_may(home->base_url, login->base_url, ".weixin.qq.com"))
+        !platform_request_may(home->base_url, login->base_url, ".weixin.qq.com"))
         abort();
 }
 

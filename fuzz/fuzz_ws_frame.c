@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Any bytes as a client's frame: it is refused by a field that has a name, or what it asks for can be given to a
- * route as it is: a body that is a JSON object, ids that are valid, an id that is JSON.
+ * use case as it is: an answer that is a JSON object, ids that are valid, an id that is JSON.
  */
 #include <stdlib.h>
 
-#include "app/socket/client_frame.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "socket/client_frame.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -23,8 +23,12 @@ static void check(struct arena *arena, const struct client_frame *frame)
     if (subscribes && !frame->inbox && (!frame->events || !frame->session_id.len)) abort();
     if (speaks != (frame->body.len > 0)) abort();
     if (!speaks) return;
-    /* Deeper by what stands around a message's content: the route refuses that. */
+    if ((frame->answer != NULL) != answers || (frame->content != NULL) == answers) abort();
+    /* Deeper by what stands around a message's content. */
     if (json_parse(arena, frame->body, &body, NULL)) return;
+    if (answers &&
+        (frame->answer->count != body->count || !str_eq(frame->answer->raw, frame->body)))
+        abort();
     if (body->type != JSON_OBJECT) abort();
     if (frame->type == FRAME_CONFIRM && !frame->request_id.len) abort();
     if (frame->type == FRAME_CLARIFY && json_get(body, STR("decision"))) abort();

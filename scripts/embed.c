@@ -2,8 +2,9 @@
  *
  * Build tool: files as C arrays, on standard output.
  *
- *     embed --page MANIFEST    the table of the page's files (app/api/assets.h)
- *     embed --prompts FILE...  the table of prompts (agent/prompts.h): names and bytes
+ *     embed --page MANIFEST    the table of the page's files (http/assets.h)
+ *     embed --prompts FILE...  the table of prompts (agent/core/prompts.h): names and bytes
+ *     embed --demo FILE        the script of the demo model (model/script.h)
  *
  * A line of the manifest is: path, content type, `immutable` or `revalidate`, name of a file beside
  * the manifest; tabs between them, and what follows is of no interest here. Beside that file may lie
@@ -91,7 +92,7 @@ static void put_page(const char *manifest)
     if (!file) refuse("cannot open", manifest);
     const char *slash = strrchr(manifest, '/');
     int folder = slash ? (int)(slash - manifest) + 1 : 0;
-    printf("#include \"app/api/assets.h\"\n");
+    printf("#include \"http/assets.h\"\n");
     for (; fgets(line, sizeof line, file); count++) {
         if (count == FILES_MAX) refuse("too many files", manifest);
         split(line, manifest, &entries[count]);
@@ -114,7 +115,7 @@ static void put_prompts(char **paths, int count)
 {
     static struct form forms[FILES_MAX];
     if (count > FILES_MAX) refuse("too many files", "--prompts");
-    printf("#include \"agent/prompts.h\"\n");
+    printf("#include \"agent/core/prompts.h\"\n");
     for (int i = 0; i < count; i++) forms[i] = put_bytes(paths[i], false);
     printf("const struct prompt prompt_table[] = {\n");
     for (int i = 0; i < count; i++) {
@@ -125,13 +126,24 @@ static void put_prompts(char **paths, int count)
     printf("};\nconst size_t prompt_count = %d;\n", count);
 }
 
+/* ---- the demo ---- */
+
+static void put_demo(const char *path)
+{
+    printf("#include \"model/script.h\"\n");
+    struct form form = put_bytes(path, false);
+    printf("const str demo_script = {(const char *)bytes_%d, %zu};\n", form.number, form.len);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--page") == 0)
         put_page(argv[2]);
     else if (argc > 2 && strcmp(argv[1], "--prompts") == 0)
         put_prompts(argv + 2, argc - 2);
+    else if (argc == 3 && strcmp(argv[1], "--demo") == 0)
+        put_demo(argv[2]);
     else
-        refuse("usage", "embed --page MANIFEST | --prompts FILE...");
+        refuse("usage", "embed --page MANIFEST | --prompts FILE... | --demo FILE");
     return fflush(stdout) || ferror(stdout);
 }

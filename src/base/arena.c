@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks in a list, the newest first; allocation bumps an offset. Blocks double from 4 KiB to
- * 64 KiB, so a large tree costs few calls to malloc and a small one little memory. A request larger
- * than the next block gets a block of its own, placed behind the head so that the head's free space
- * stays in use.
+ * Memory of many allocations with one end, as a request or a turn has it. Blocks in a list, the
+ * newest first; allocation bumps an offset. Blocks double from 4 KiB to 64 KiB, so a large tree
+ * costs few calls to malloc and a small one little memory. A request larger than the next block
+ * gets a block of its own, placed behind the head so that the head's free space stays in use.
  *
  * Invariants: 1. the bytes of a block behind `used` are zero, so allocation hands them out as they
  * are; 2. under AddressSanitizer exactly the bytes handed out may be touched. Both hold for the
@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 enum { BLOCK_BYTES_MIN = 4 * 1024 - 64, BLOCK_BYTES_MAX = 64 * 1024 - 64, ALIGN = 16 };
 
@@ -37,15 +39,6 @@ static void block_free(struct arena_block *block)
     free(block);
 }
 
-static void block_clear(struct arena_block *block)
-{
-    ASAN_UNPOISON_MEMORY_REGION(block->bytes, block->used);
-    memset(block->bytes, 0, block->used);
-    ASAN_POISON_MEMORY_REGION(block->bytes, block->size);
-    block->used = 0;
-    block->next = NULL;
-}
-
 void arena_reset(struct arena *arena)
 {
     struct arena_block *kept = NULL;
@@ -58,7 +51,11 @@ void arena_reset(struct arena *arena)
     }
     arena_init(arena);
     if (!kept) return;
-    block_clear(kept);
+    ASAN_UNPOISON_MEMORY_REGION(kept->bytes, kept->used);
+    memset(kept->bytes, 0, kept->used);
+    ASAN_POISON_MEMORY_REGION(kept->bytes, kept->size);
+    kept->used = 0;
+    kept->next = NULL;
     arena->head = kept;
     arena->bytes = sizeof *kept + kept->size;
 }
@@ -70,28 +67,17 @@ void arena_done(struct arena *arena)
     arena_init(arena);
 }
 
-static struct arena_block *block_new(struct arena *arena, size_t size)
-{
-    struct arena_block *block = calloc(1, sizeof *block + size);
-    if (!block) abort();
-    block->size = size;
-    arena->bytes += sizeof *block + size;
-    ASAN_POISON_MEMORY_REGION(block->bytes, size);
-    return block;
-}
-
-static size_t next_size(const struct arena_block *head)
-{
-    if (!head) return BLOCK_BYTES_MIN;
-    return head->size * 2 < BLOCK_BYTES_MAX ? head->size * 2 : BLOCK_BYTES_MAX;
-}
-
-/* A block with room for `size`, in the list. */
+/* A block with room for `size`, in the list. Each is twice as large as the one before. */
 static struct arena_block *block_add(struct arena *arena, size_t size)
 {
     struct arena_block *head = arena->head;
-    size_t usual = next_size(head);
-    struct arena_block *block = block_new(arena, size > usual ? size : usual);
+    size_t usual = head ? head->size * 2 : BLOCK_BYTES_MIN;
+    if (usual > BLOCK_BYTES_MAX) usual = BLOCK_BYTES_MAX;
+    size_t room = size > usual ? size : usual;
+    struct arena_block *block = mem_new(sizeof *block + room);
+    block->size = room;
+    arena->bytes += sizeof *block + room;
+    ASAN_POISON_MEMORY_REGION(block->bytes, room);
     if (head && size > usual) {
         block->next = head->next;
         head->next = block;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growing bytes with a maximum. Capacity doubles from 256, so n appends cost O(n).
+ * Bytes that grow, up to a maximum given at birth. Capacity doubles from 256, so n appends cost
+ * O(n).
  */
 #include "base/buf.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one file that talks to OpenSSL.
+ * OpenSSL, behind the one file that talks to it: random bytes, SHA-256, HMAC, HKDF, AES, SHA-1 for
+ * a handshake; hex and base64.
  */
 #include "base/crypto.h"
 

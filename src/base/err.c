@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The error table. To add an error, add its row to ERRS in err.h.
+ * The one table of errors: enum, code on the wire, HTTP status, title; `struct fault` says why. To
+ * add an error, add its row to ERRS in err.h.
  */
 #include "base/err.h"
 
@@ -56,6 +57,9 @@ static PRINTF(4, 0) enum err
         trim_cut(reterr->text, sizeof reterr->text);
     return e;
 }
+
+#undef fault /* as the analyzer sees them */
+#undef fault_field
 
 enum err fault(struct fault *reterr, enum err e, const char *format, ...)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * 26 digits of five bits hold 130 bits: the first digit carries the top three bits only.
+ * Our own ids, made and read, and which ids of a client are valid. 26 digits of five bits hold 130
+ * bits: the first digit carries the top three bits only.
  */
 #include "base/id.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON: a recursive descent over the bytes, one function per rule of the grammar, and a writer.
+ * JSON: a strict parser into an arena (a recursive descent, one function per rule of the grammar;
+ * numbers as text, every value with its source bytes), and a writer.
  *
  *     document = value, only space around it
  *     value    = object | array | string | number | true | false | null
@@ -11,7 +12,7 @@
  *
  * 1. Recursion goes through parse_value only, and enter() bounds it by JSON_DEPTH_MAX; so the
  *    stack is bounded whatever the input.
- * 2. Every byte inside a string is checked once, by scan_string: control bytes, UTF-8, escapes. A
+ * 2. Every byte inside a string is checked once, by parse_string: control bytes, UTF-8, escapes. A
  *    string without escapes is then borrowed from the source; one with escapes is decoded, in a
  *    second pass that cannot fail, into exactly the bytes it needs.
  * 3. Keys are compared decoded. A small object is searched member by member; from KEY_SET_FROM
@@ -36,7 +37,7 @@ struct parser {
     const char *end;
     struct arena *arena;
     unsigned depth;
-    unsigned values;
+    unsigned values, values_max;
     bool seeded;
     uint64_t seed[2];
     const char *error_at;
@@ -95,7 +96,7 @@ static int32_t read_unit(const char *at, const char *end)
     if (end - at < 6 || at[0] != '\\' || at[1] != 'u') return -1;
     int32_t unit = 0;
     for (int i = 2; i < 6; i++) {
-        int digit = json_hex_digit(at[i]);
+        int digit = char_hex(at[i]);
         if (digit < 0) return -1;
         unit = unit * 16 + digit;
     }
@@ -145,22 +146,7 @@ static bool scan_special(struct parser *p, size_t *saved)
     return true;
 }
 
-/* Check a string from behind its opening quote up to the closing one, where `at` is left.
- * *ret_saved: by how many bytes decoding shortens it; 0 only if there is no escape. */
-static bool scan_string(struct parser *p, size_t *ret_saved)
-{
-    size_t saved = 0;
-    for (;;) {
-        p->at = json_skip_plain(p->at, p->end);
-        if (p->at == p->end) return fail(p, "unexpected end");
-        if (*p->at == '"') break;
-        if (!scan_special(p, &saved)) return false;
-    }
-    *ret_saved = saved;
-    return true;
-}
-
-/* Decode what scan_string has accepted; `len` is the decoded length. */
+/* Decode what scan_special has accepted; `len` is the decoded length. */
 static str decode_string(struct arena *arena, const char *at, const char *end, size_t len)
 {
     char *text = arena_alloc(arena, len), *out = text;
@@ -182,11 +168,17 @@ static str decode_string(struct arena *arena, const char *at, const char *end, s
     return (str){text, len};
 }
 
+/* A string: checked up to its closing quote, decoded only if it has an escape. */
 static bool parse_string(struct parser *p, str *ret_text)
 {
     const char *start = ++p->at;
-    size_t saved;
-    if (!scan_string(p, &saved)) return false;
+    size_t saved = 0; /* by how many bytes decoding shortens it; 0 only if there is no escape */
+    for (;;) {
+        p->at = json_skip_plain(p->at, p->end);
+        if (p->at == p->end) return fail(p, "unexpected end");
+        if (*p->at == '"') break;
+        if (!scan_special(p, &saved)) return false;
+    }
     size_t len = (size_t)(p->at - start);
     *ret_text = saved ? decode_string(p->arena, start, p->at, len - saved) : (str){start, len};
     p->at++;
@@ -246,34 +238,6 @@ static void key_set_put(struct key_set *set, uint64_t hash, const struct json *m
     set->slots[i] = (struct key_slot){hash, member};
 }
 
-static bool key_set_has(const struct key_set *set, uint64_t hash, str key)
-{
-    size_t mask = set->capacity - 1;
-    for (size_t i = hash & mask; set->slots[i].member; i = (i + 1) & mask)
-        if (set->slots[i].hash == hash && str_eq(set->slots[i].member->key, key)) return true;
-    return false;
-}
-
-static void key_set_grow(struct parser *p, struct key_set *set)
-{
-    struct key_set old = *set;
-    set->capacity = old.capacity * 2;
-    set->slots = arena_array(p->arena, set->capacity, sizeof *set->slots);
-    for (size_t i = 0; i < old.capacity; i++)
-        if (old.slots[i].member) key_set_put(set, old.slots[i].hash, old.slots[i].member);
-}
-
-/* The set of the members that the object has so far. */
-static void key_set_start(struct parser *p, struct key_set *set, const struct json *object)
-{
-    if (!p->seeded) crypto_random(p->seed, sizeof p->seed);
-    p->seeded = true;
-    set->capacity = 4 * KEY_SET_FROM;
-    set->slots = arena_array(p->arena, set->capacity, sizeof *set->slots);
-    for (const struct json *m = object->child; m; m = m->next)
-        key_set_put(set, map_hash(p->seed, m->key), m);
-}
-
 /* Is the key of `member` new to the object, which does not hold the member yet? */
 static bool key_is_new(struct parser *p, struct key_set *set, const struct json *object,
                        const struct json *member)
@@ -284,10 +248,25 @@ static bool key_is_new(struct parser *p, struct key_set *set, const struct json 
             if (m->key.len == key.len && memcmp(m->key.p, key.p, key.len) == 0) return false;
         return true;
     }
-    if (!set->capacity) key_set_start(p, set, object);
-    if (object->count * 2 >= set->capacity) key_set_grow(p, set);
+    if (!set->capacity) { /* begun with the members that the object has so far */
+        if (!p->seeded) crypto_random(p->seed, sizeof p->seed);
+        p->seeded = true;
+        set->capacity = 4 * KEY_SET_FROM;
+        set->slots = arena_array(p->arena, set->capacity, sizeof *set->slots);
+        for (const struct json *m = object->child; m; m = m->next)
+            key_set_put(set, map_hash(p->seed, m->key), m);
+    }
+    if (object->count * 2 >= set->capacity) {
+        struct key_set old = *set;
+        set->capacity = old.capacity * 2;
+        set->slots = arena_array(p->arena, set->capacity, sizeof *set->slots);
+        for (size_t i = 0; i < old.capacity; i++)
+            if (old.slots[i].member) key_set_put(set, old.slots[i].hash, old.slots[i].member);
+    }
     uint64_t hash = map_hash(p->seed, key);
-    if (key_set_has(set, hash, key)) return false;
+    size_t mask = set->capacity - 1;
+    for (size_t i = hash & mask; set->slots[i].member; i = (i + 1) & mask)
+        if (set->slots[i].hash == hash && str_eq(set->slots[i].member->key, key)) return false;
     key_set_put(set, hash, member);
     return true;
 }
@@ -296,7 +275,7 @@ static bool key_is_new(struct parser *p, struct key_set *set, const struct json 
 
 static struct json *value_new(struct parser *p)
 {
-    if (p->values == JSON_VALUES_MAX) {
+    if (p->values == p->values_max) {
         fail_at(p, p->at, "too many values");
         return NULL;
     }
@@ -411,24 +390,33 @@ static bool parse_value(struct parser *p, struct json *value)
     return true;
 }
 
-static bool parse_document(struct parser *p, struct json *root)
-{
-    if (!parse_value(p, root)) return false;
-    return next(p) == END || fail(p, "trailing bytes");
-}
-
-enum err json_parse(struct arena *arena, str text, struct json **ret_json,
-                    struct json_error *reterr)
+static enum err parse_up_to(struct arena *arena, str text, unsigned values_max,
+                            struct json **ret_json, struct json_error *reterr)
 {
     if (!text.len) text = STR_EMPTY; /* its pointer may be NULL */
-    struct parser p = {.at = text.p, .end = text.p + text.len, .arena = arena};
+    struct parser p = {
+        .at = text.p, .end = text.p + text.len, .arena = arena, .values_max = values_max};
     struct json *root = value_new(&p);
-    if (parse_document(&p, root)) {
+    if (parse_value(&p, root) && (next(&p) == END || fail(&p, "trailing bytes"))) {
         *ret_json = root;
         return OK;
     }
     if (reterr) *reterr = (struct json_error){(size_t)(p.error_at - text.p), p.reason};
     return ERR_BAD_REQUEST;
+}
+
+enum err json_parse(struct arena *arena, str text, struct json **ret_json,
+                    struct json_error *reterr)
+{
+    return parse_up_to(arena, text, JSON_VALUES_MAX, ret_json, reterr);
+}
+
+enum err json_parse_sent(struct arena *arena, str text, struct json **ret_json,
+                         struct json_error *reterr)
+{
+    size_t values = JSON_VALUES_SURE + text.len / JSON_VALUE_BYTES;
+    unsigned values_max = values < JSON_VALUES_MAX ? (unsigned)values : JSON_VALUES_MAX;
+    return parse_up_to(arena, text, values_max, ret_json, reterr);
 }
 
 /* Lookups. */
@@ -564,18 +552,14 @@ void json_array_end(struct json_writer *w)
     close_level(w, false, ']');
 }
 
-/* U+2028 and U+2029: E2 80 A8 and A9. */
-static bool is_line_separator(const char *at, const char *end)
-{
-    return end - at >= 3 && memcmp(at, "\xe2\x80", 2) == 0 && ((unsigned char)at[2] & 0xfe) == 0xa8;
-}
-
-/* The first byte that must be escaped, or the end. */
+/* The first byte that must be escaped, or the end. Beyond ASCII those are U+2028 and U+2029: E2 80
+ * A8 and A9. */
 static const char *skip_unescaped(const char *at, const char *end)
 {
     for (;;) {
         at = json_skip_plain(at, end);
-        if (at == end || (unsigned char)*at < 0x80 || is_line_separator(at, end)) return at;
+        if (at == end || (unsigned char)*at < 0x80) return at;
+        if (end - at >= 3 && memcmp(at, "\xe2\x80", 2) == 0 && (at[2] & 0xfe) == 0xa8) return at;
         at++;
     }
 }
@@ -660,4 +644,46 @@ void json_member(struct json_writer *w, str key, str text)
 {
     json_key(w, key);
     json_string(w, text);
+}
+
+void json_member_u64(struct json_writer *w, str key, uint64_t value)
+{
+    json_key(w, key);
+    json_number_u64(w, value);
+}
+
+void json_member_i64(struct json_writer *w, str key, int64_t value)
+{
+    json_key(w, key);
+    json_number_i64(w, value);
+}
+
+void json_member_bool(struct json_writer *w, str key, bool value)
+{
+    json_key(w, key);
+    json_bool(w, value);
+}
+
+void json_member_raw(struct json_writer *w, str key, str json)
+{
+    json_key(w, key);
+    json_raw(w, json);
+}
+
+/* ---- documents ---- */
+
+void json_doc_open(struct json_doc *doc, size_t bytes_max)
+{
+    buf_init(&doc->buf, bytes_max);
+    json_write_begin(&doc->w, &doc->buf);
+}
+
+void json_doc_done(struct json_doc *doc)
+{
+    buf_done(&doc->buf);
+}
+
+str json_doc_copy(const struct json_doc *doc, struct arena *arena)
+{
+    return arena_str(arena, buf_str(&doc->buf));
 }

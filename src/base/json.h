@@ -46,6 +46,11 @@ struct json_error {
 enum err json_parse(struct arena *arena, str text, struct json **ret_json,
                     struct json_error *reterr) MUST_USE;
 
+/* The same for what a stranger sent: it has at most JSON_VALUES_SURE values, and one more for each
+ * JSON_VALUE_BYTES bytes, so that the tree is a small multiple of the text. */
+enum err json_parse_sent(struct arena *arena, str text, struct json **ret_json,
+                         struct json_error *reterr) MUST_USE;
+
 /* Lookups accept NULL and values of any type, and give NULL, or the empty str, for what is not
  * there. */
 const struct json *json_get(const struct json *object, str key);
@@ -93,7 +98,28 @@ void json_bool(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);
 void json_raw(struct json_writer *w, str json); /* bytes that are already JSON, as they are */
 
-/* "key": "text" in one call, the commonest member. */
+/* "key": value in one call. */
 void json_member(struct json_writer *w, str key, str text);
+void json_member_u64(struct json_writer *w, str key, uint64_t value);
+void json_member_i64(struct json_writer *w, str key, int64_t value);
+void json_member_bool(struct json_writer *w, str key, bool value);
+void json_member_raw(struct json_writer *w, str key, str json);
+
+/* A document on its way: a buffer with its writer.
+ *
+ *     AUTO(json_doc_done) struct json_doc doc;
+ *     json_doc_open(&doc, FACT_FRAME_BYTES_MAX);
+ *     json_object(&doc.w);
+ *     ...
+ *     return json_doc_copy(&doc, arena);
+ */
+struct json_doc {
+    struct buf buf;
+    struct json_writer w;
+};
+
+void json_doc_open(struct json_doc *doc, size_t bytes_max);
+void json_doc_done(struct json_doc *doc);
+str json_doc_copy(const struct json_doc *doc, struct arena *arena);
 
 #endif

@@ -27,13 +27,6 @@ static inline bool json_is_space(int c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-static inline int json_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    c = char_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static inline bool json_is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A JSON document looked at byte by byte.
+ * A JSON document that comes in pieces, judged as strictly as json.c does and without a tree; where
+ * its members begin and end.
  *
  *                   ┌────────────── ',' in an array ──────────────┐
  *                   ▼                                             │
@@ -26,7 +27,7 @@
 
 #include "base/json_int.h"
 
-enum state {
+enum json_scan_state {
     VALUE,
     FIRST,     /* behind '[' */
     FIRST_KEY, /* behind '{' */
@@ -69,11 +70,6 @@ static enum json_scan_mark refuse(struct json_scan *scan)
     return JSON_SCAN_REFUSED;
 }
 
-static bool in_object(const struct json_scan *scan)
-{
-    return scan->depth && (scan->objects >> (scan->depth - 1) & 1);
-}
-
 static bool at_member(const struct json_scan *scan)
 {
     return scan->depth == 1 && (scan->objects & 1);
@@ -92,13 +88,6 @@ static enum json_scan_mark end_value(struct json_scan *scan, uint64_t to)
     if (!at_member(scan)) return JSON_SCAN_MORE;
     scan->member.to = to;
     return JSON_SCAN_END;
-}
-
-static void open_level(struct json_scan *scan, bool object)
-{
-    uint64_t bit = (uint64_t)1 << scan->depth++;
-    scan->objects = object ? scan->objects | bit : scan->objects & ~bit;
-    scan->state = object ? FIRST_KEY : FIRST;
 }
 
 static enum json_scan_mark close_level(struct json_scan *scan, struct cursor *c)
@@ -136,7 +125,10 @@ static enum json_scan_mark open_value(struct json_scan *scan, struct cursor *c)
     scan->announced = false;
     c->at++;
     if (opens) {
-        open_level(scan, value.type == JSON_OBJECT);
+        bool object = value.type == JSON_OBJECT;
+        uint64_t bit = (uint64_t)1 << scan->depth++;
+        scan->objects = object ? scan->objects | bit : scan->objects & ~bit;
+        scan->state = object ? FIRST_KEY : FIRST;
     } else if (value.type == JSON_STRING) {
         open_string(scan, false);
     } else if (value.type == JSON_NUMBER) {
@@ -154,7 +146,7 @@ static enum json_scan_mark take_between(struct json_scan *scan, struct cursor *c
     while (json_is_space((unsigned char)*c->at))
         if (++c->at == c->end) return JSON_SCAN_MORE;
     char byte = *c->at;
-    bool object = in_object(scan);
+    bool object = scan->depth && (scan->objects >> (scan->depth - 1) & 1);
     switch (scan->state) {
     case FIRST:
         return byte == ']' ? close_level(scan, c) : open_value(scan, c);
@@ -196,7 +188,7 @@ static bool number_may_end(unsigned state)
 }
 
 /* The state behind a byte of a number; REFUSED: it is not part of one. */
-static enum state number_next(unsigned state, char byte)
+static enum json_scan_state number_next(unsigned state, char byte)
 {
     bool digit = byte >= '0' && byte <= '9';
     switch (state) {
@@ -227,7 +219,7 @@ static enum state number_next(unsigned state, char byte)
 static enum json_scan_mark take_number(struct json_scan *scan, struct cursor *c)
 {
     for (; c->at < c->end; c->at++) {
-        enum state next = number_next(scan->state, *c->at);
+        enum json_scan_state next = number_next(scan->state, *c->at);
         if (next == REFUSED && number_may_end(scan->state)) return end_value(scan, offset(scan, c));
         if (next == REFUSED) return refuse(scan);
         scan->state = (unsigned char)next;
@@ -343,7 +335,7 @@ static enum json_scan_mark take_escape(struct json_scan *scan, struct cursor *c)
 /* Four digits of \uXXXX; behind the first half of a pair must follow the second. */
 static enum json_scan_mark take_hex(struct json_scan *scan, struct cursor *c)
 {
-    int digit = json_hex_digit(*c->at);
+    int digit = char_hex(*c->at);
     if (digit < 0) return refuse(scan);
     uint32_t unit = scan->unit * 16 + (uint32_t)digit;
     bool last = scan->digits == 3;

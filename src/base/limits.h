@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Every fixed bound, with its reason. Bounds that an operator may move are rows of the option table
- * (app/config/option.c); these are their defaults or have no reason to move.
+ * (config/option.c); these are their defaults or have no reason to move.
  */
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
@@ -19,9 +19,11 @@ enum {
     /* HTTP connections. */
     HTTP_HEAD_MS_MAX = 10 * 1000,      /* first byte to end of head: 408 */
     HTTP_BODY_IDLE_MS_MAX = 30 * 1000, /* without a byte of the body: 408 */
-    HTTP_BODY_RATE_MIN = 512,     /* bytes a second a body must keep up after those 30 s: 408 */
-    HTTP_IDLE_MS_MAX = 75 * 1000, /* kept alive between requests */
-    HTTP_WRITE_STALL_MS_MAX = 30 * 1000,  /* a reader that takes no byte is cut */
+    HTTP_BODY_RATE_MIN = 512, /* bytes a second that a body must bring over any such 30 s: 408 */
+    HTTP_IDLE_MS_MAX = 75 * 1000,        /* kept alive between requests */
+    HTTP_WRITE_STALL_MS_MAX = 30 * 1000, /* a reader is judged by what it took within this */
+    HTTP_READ_RATE_MIN = 1024, /* bytes a second that it must take of what waits for it, or it is
+                                  cut; a modem takes 5,000 */
     HTTP_LINGER_MS_MAX = 2 * 1000,        /* reading on after a refusal, so that no reset eats it */
     HTTP_LINGER_TOTAL_MS_MAX = 30 * 1000, /* as long as the client still sends its body */
     HTTP_AHEAD_BYTES_MAX =
@@ -32,10 +34,31 @@ enum {
     HTTP_ANSWER_BYTES_MAX = 64 * 1024 * 1024,
     HTTP_FILE_PIECE_BYTES = 64 * 1024, /* of a file: one read; two of them for each answer */
 
+    /* What clients make us hold, by who they are. A user is whoever showed a key, a session or a
+     * ticket; everybody else is known by address only. */
+    HTTP_BODIES_BYTES_MAX = 256 * 1024 * 1024,     /* of bodies, of all users */
+    HTTP_BODIES_USER_BYTES_MAX = 64 * 1024 * 1024, /* of one: four of RUN_INPUT_BYTES_MAX */
+    HTTP_BODIES_STRANGERS_BYTES_MAX =
+        16 * 1024 * 1024,                            /* of all without a key: calls of platforms */
+    HTTP_BODIES_ADDRESS_BYTES_MAX = 4 * 1024 * 1024, /* of one: four of CHANNEL_HOOK_BYTES_MAX */
+    HTTP_BODY_STEP_BYTES = 64 * 1024,          /* by which a body of unknown length is counted */
+    HTTP_UNSENT_BYTES_MAX = 512 * 1024 * 1024, /* of answers not read, of all users */
+    HTTP_UNSENT_USER_BYTES_MAX = 64 * 1024 * 1024, /* of one: the largest answer there is, or eight
+                                                      of MESSAGE_PAGE_BYTES_MAX */
+    HTTP_UNSENT_STRANGERS_BYTES_MAX = 32 * 1024 * 1024, /* of all without a key: signed files */
+    HTTP_UNSENT_ADDRESS_BYTES_MAX = 8 * 1024 * 1024,    /* of one: 64 downloads at a time */
+    HTTP_CONNECTIONS_SHARE_MIN = 64,   /* of an address or a user, however few there are in all */
+    HTTP_CONNECTIONS_ADDRESS_PART = 4, /* an address without a key has a quarter of them */
+    HTTP_CONNECTIONS_USER_PART = 2,    /* a user half: a program may serve many with one key */
+    HTTP_ROOM_IDLE_MS_MIN = 1000,  /* an idle connection gives way to another of its own address */
+    HTTP_ROOM_LOOKS_MAX = 64,      /* idle connections looked at to find one that gives way */
+    HTTP_HOLDERS_MAX = 100 * 1000, /* users, and addresses, that hold something at a time */
+
     /* Uploads. */
     MULTIPART_HEAD_BYTES_MAX = 8 * 1024, /* of one part; a browser sends 200 bytes */
     MULTIPART_PARTS_MAX = 16,            /* of one form; ours has two */
     UPLOADS_MAX = 64,                    /* at a time; each holds a file and some buffers */
+    UPLOADS_USER_MAX = 16,               /* of one user: a quarter of them */
     UPLOAD_FORM_BYTES_MAX = 256 * 1024,  /* of a form besides its file: heads, boundaries, fields */
     UPLOAD_LOOK_BYTES_MAX = 256 * 1024,  /* of a file, for its type and the size of a picture */
     IMAGE_PIXELS_MAX = 1 << 28,          /* of a picture: cameras have 2 * 10^8; shown, 1 GiB */
@@ -61,6 +84,10 @@ enum {
     /* JSON. */
     JSON_DEPTH_MAX = 64,           /* deeper is an attack: our own documents stay under 20 */
     JSON_VALUES_MAX = 1000 * 1000, /* each takes 80 bytes of arena, and 2 of a hostile source */
+    JSON_VALUES_SURE = 32 * 1024,  /* of any body, however short: 2.5 MiB of tree */
+    JSON_VALUE_BYTES = 8, /* of a longer body for each value: a tree of 10 times it. Messages and
+                             schemas have 12 and more, coordinates 10; 2 are an attack */
+    JSON_BESIDE_BYTES = 64 * 1024, /* a longer body is parsed beside the loop: it takes 1 ms */
     JSON_F64_BYTES_MAX = 512,      /* a number as text; no double needs more than 25 */
     JSON_SCAN_KEYS_MAX = 32, /* remembered of a document that is not kept; compared with each */
     JSON_SCAN_KEY_BYTES_MAX = 64, /* of each; names that anybody asks for have 10 */
@@ -86,6 +113,10 @@ enum {
     WS_SLOW_MS_MAX = 5 * 1000,             /* no room for what happens now, for so long: 1013 */
     WS_SUBSCRIPTIONS_MAX = 256,            /* of a socket; a person looks at a few */
     WS_SUBSCRIPTIONS_ALL_MAX = 100 * 1000, /* of all of them; FEEDS_MAX counts on it */
+    WS_SUBSCRIPTIONS_USER_MAX = 10 * 1000, /* of one user's sockets */
+    WS_SOCKETS_MAX = 1000 * 1000,          /* as many as there may be connections */
+    WS_SOCKETS_USER_MAX = 2500,            /* of one user: a quarter of the connections there are
+                                              by default */
     WS_FRAMES_MAX = 64,                    /* that wait while one is worked on */
     WS_FRAMES_BYTES_MAX = 1024 * 1024,     /* of them */
     WS_BAD_FRAMES_MAX = 10,                /* in WS_BAD_FRAMES_MS; then 1008 */
@@ -161,6 +192,8 @@ enum {
     CHILD_FILES = 1024,    /* open files, as everybody has; we raise ours for connections */
     CHILD_DRAIN_MS = 1000, /* for the last output of a dead one, if others hold its pipes */
     CHILD_REAP_MS = 2000,  /* for a killed one to be gone; longer, and it hangs in the kernel */
+    WALL_HIDDEN_MAX = 8, /* folders and files that children cannot see: data, objects, the secret */
+    WALL_STEPS_MAX = 4096, /* from a process up to the first one, looks that were in vain counted */
     MCP_LIST_BYTES_MAX =
         2 * 1024 * 1024, /* of all tools of one server; every model call has them */
     MCP_LISTS_MAX = 100, /* different ones since the start: calls may use old ones */
@@ -199,11 +232,13 @@ enum {
     SCRIPT_CHUNK_MAX = 64 * 1024,       /* characters of one piece */
     SCRIPT_MS_MAX = 10 * 60 * 1000,     /* one pause: longer than any time limit to be tested */
     PLAYER_CHUNKS_MAX = 64,             /* pieces of one call in one turn of the loop */
-    DEMO_QUOTE_CHARS_MAX = 80,          /* of the message that the demo model repeats */
-    DEMO_MESSAGE_CHARS_MAX = 4000,      /* of a message that are searched for words */
-    DEMO_REASON_CHARS_MAX = 200,        /* of a sentence that a tool answered with */
-    DEMO_TABLE_ROWS_MAX = 20,           /* events in one answer; nobody reads more */
-    DEMO_TEXT_BYTES_MAX = 32 * 1024, /* one text or call: all its parts are bounded, a table too */
+    STORY_QUOTE_CHARS_MAX = 80,         /* of a value that a story repeats */
+    STORY_MESSAGE_CHARS_MAX = 4000,     /* of a message that are searched for words */
+    STORY_REASON_CHARS_MAX = 200,       /* of a sentence that a tool answered with */
+    STORY_EACH_MAX = 20,                /* of a list, in one answer; nobody reads more */
+    STORY_BYTES_MAX = 640 * 1024,       /* a text or the arguments of a call, filled in */
+    STORY_STEPS_MAX = 20 * 1000,        /* parts of a script that one answer is made of */
+    STORY_DEPTH_MAX = 64,               /* of them inside each other */
 
     /* Configuration and command line. */
     YAML_BYTES_MAX = 1024 * 1024,       /* a configuration file; ours stay under 10 KiB */
@@ -238,7 +273,16 @@ enum {
     /* The store. */
     STORE_BATCH_JOBS_MAX = 512,       /* jobs in one transaction: bounds how long one waits */
     STORE_QUEUE_JOBS_MAX = 64 * 1024, /* waiting jobs; more are refused as overload */
-    STORE_READERS = 2,                /* threads that read */
+    CHANGES_MAX = 32 * 1024,          /* of them for requests; the rest is for our own work */
+    CHANGES_USER_MAX = 4096,          /* of one user's requests */
+    STORE_READERS = 4,                /* threads that read; see the table in store.c */
+    STORE_READS_EACH_MAX = 16 * 1024, /* reading jobs of one person that wait, of those */
+    STORE_READ_MS_MAX = 30 * 1000,    /* a read that somebody waits for; a page takes some ms */
+    STORE_WALK_MS_MAX = 10 * 1000,    /* a long one; holds back the log while it lasts */
+    STORE_WATCH_OPS = 1000,           /* steps of SQLite between two looks whether to go on */
+    STORE_STUCK_MS = 10 * 1000,       /* one commit: a disk that takes longer is not ready */
+    STORE_ROOM_BYTES = 256 * 1024,    /* free again after the disk was full, before we say so */
+    STORE_ROOM_MS = 1000,             /* between two looks for it */
     STORE_STMTS_MAX = 512,            /* prepared statements of a connection; power of two */
     STORE_STACK_BYTES = 512 * 1024,   /* of a store thread; a job needs a few KiB */
     STORE_CACHE_KIB = 2000,           /* page cache of a connection, grown on demand */
@@ -251,6 +295,7 @@ enum {
     KEY_NAME_BYTES_MAX = 128,                /* a label for people */
     USER_BYTES_MAX = 128,                    /* a user's name; an e-mail address fits */
     SESSIONS_EXPIRE_MAX = 1000,              /* rows removed by one job */
+    SESSIONS_KEY_MAX = 20 * 1000,            /* opened with one key; the oldest ends */
     SETTING_NAME_BYTES_MAX = 128,            /* scope or name of a setting */
     SETTING_VALUE_BYTES_MAX = 64 * 1024,     /* a prompt is the longest kind */
 
@@ -281,17 +326,26 @@ enum {
     BACKUP_NAMED_MAX = 10, /* files left out that are named one by one; the rest is counted */
     BACKUP_HOLD_MS_MAX = 12 * 60 * 60 * 1000, /* objects stay for a backup that does not end */
     BACKUP_COPY_MS_MAX = 60 * 60 * 1000,      /* the server copies some 200 MiB a second */
+    LOCK_WAIT_MS_MAX = 10 * 60 * 1000, /* for a backup of a stopped server; then a start gives up */
+    LOCK_LOOK_MS = 100,                /* between two tries */
 
     /* Conversations. */
-    FACT_PAGE_BYTES_MAX = 256 * 1024,  /* data read in one go for a follower that lags */
-    SEARCH_QUERY_BYTES_MAX = 256,      /* a sentence */
-    SEARCH_MESSAGES_MAX = 100 * 1000,  /* looked at for one page: some tens of milliseconds */
-    RUN_QUEUE_MAX = 1000,              /* queued runs of a thread that are listed */
-    IDEMPOTENCY_EXPIRE_MAX = 1000,     /* rows removed by one job */
-    BUS_THREADS_MAX = 2 * 1024 * 1024, /* followed at a time: as many as there are feeds */
+    FACT_PAGE_BYTES_MAX = 256 * 1024,        /* data read in one go for a follower that lags */
+    SEARCH_QUERY_BYTES_MAX = 256,            /* a sentence */
+    NEEDLE_BYTES_MAX = 256,                  /* of a text to be found; its automaton: 256 KiB */
+    SEARCH_BYTES_MAX = 1 << 28,              /* of text looked at for one page: about a second */
+    SEARCH_ROW_BYTES = 256,                  /* what a row counts beside its text: finding it */
+    SEARCH_CLOCK_BYTES = 64 * 1024,          /* looked at between two looks at the clock */
+    SEARCH_MS_MAX = 2 * 1000,                /* of work for one page; the next one goes on */
+    RUN_QUEUE_MAX = 1000,                    /* queued runs of a thread that are listed */
+    IDEMPOTENCY_EXPIRE_MAX = 1000,           /* rows removed by one job */
+    IDEMPOTENCY_INLINE_BYTES_MAX = 2 * 1024, /* a longer answer is kept once for all who got it */
+    STORAGE_COUNT_PAGE = 500,                /* threads counted by one job: some milliseconds */
+    BUS_THREADS_MAX = 2 * 1024 * 1024,       /* followed at a time: as many as there are feeds */
 
     /* Runs. */
     RUNS_ACTIVE_MAX = 10 * 1000,          /* worked on at a time; waiting ones do not count */
+    RUNS_USER_MAX = 1000,                 /* of them one user's, before another is refused */
     AGENT_ROUNDS_MAX = 30,                /* model turns with tool calls in one run */
     AGENT_ROUNDS_SET_MAX = 1000,          /* what an operator may set it to */
     RUN_ATTEMPTS_MAX = 3,                 /* of one model call, before the model counts as gone */
@@ -299,6 +353,8 @@ enum {
     RUN_COMMIT_RETRY_MS = 500,            /* when the disk was full */
     RUN_TEXT_BYTES_MAX = 3 * 1024 * 1024, /* of one model turn: a frame holds it escaped, 3 times */
     RUN_CONTEXT_MESSAGES_MAX = 4000,      /* the newest, as context for the model */
+    RUN_HISTORY_FACTS_MAX = 128,        /* of a thread that is read inside a commit: some 100 us */
+    RUN_HISTORY_BYTES_MAX = 256 * 1024, /* likewise; a longer one is read beside who writes */
     RUN_CONTEXT_READ_BYTES_MAX = 4 * 1024 * 1024, /* of them: a window of a million tokens has 3 */
     RUN_CONTEXT_REQUEST_MAX = 16, /* first rows of a run, to find what it was asked */
     CONTEXT_PICTURES_MAX = 8,     /* shown to the model in one request, the newest */
@@ -322,33 +378,35 @@ enum {
     STATE_BYTES_MAX = 1024 * 1024,            /* a snapshot; without a plan it has 500 bytes */
     STATE_IDS_MAX = 1000,                     /* open interactions, or calls, of a run */
     PLAN_STEPS_MAX = 100,                     /* nobody reads a longer plan */
-    FACT_FRAME_BYTES_MAX = 64 * 1024,         /* a fact without its content: ids, names, figures */
-    RUN_ERROR_BYTES_MAX = 4 * 1024,           /* why a run failed, for people; a fault has 384 */
+    STEP_TOOLS_MAX = 64, /* of one step whose last calls are told apart; the rest shares a row */
+    FACT_FRAME_BYTES_MAX = 64 * 1024, /* a fact without its content: ids, names, figures */
+    RUN_ERROR_BYTES_MAX = 4 * 1024,   /* why a run failed, for people; a fault has 384 */
 
     /* Tools and people. */
-    CALLS_STARTED_MAX = 4,               /* of a run, under way at a time */
-    CALLS_TURN_MAX = 64,                 /* of one model turn; the rest is refused to the model */
-    CALL_ARGS_BYTES_MAX = 256 * 1024,    /* what a person has to approve must be readable */
-    CALL_ATTEMPTS_MAX = 3,               /* of a call that may be repeated */
-    CALL_INLINE_BYTES_MAX = 1024 * 1024, /* a larger result goes to a spool file */
-    SPOOL_STREAM_BYTES_MAX = 256 * 1024, /* of pieces that wait to be written */
-    SPOOL_PIECE_BYTES = 64 * 1024,       /* moved at a time when a stretch is cut out of a file */
-    CALL_FACT_BYTES_MAX = 64 * 1024,     /* a larger result stands in its fact as {ref, size} */
-    PAYLOAD_TRIES_MAX = 3,               /* of putting what a call returned, before it is shown */
-    PAYLOAD_RETRY_MS = 125,              /* doubles before each */
-    PAYLOAD_MS_MAX = 2000,               /* of all tries: the person waits */
-    KEEPER_PAGE = 16,                    /* payloads read at a time, of up to 1 MiB each */
-    KEEPER_REST_MS = 500,                /* before trying again; doubles */
-    KEEPER_REST_MS_MAX = 10 * 1000,      /* so long a storage that is back may go unnoticed */
-    PAYLOAD_BYTES_MAX = 4 * 1024 * 1024, /* an inline result, arguments, a card, escaped words */
-    CARDS_MS_MAX = 2000,                 /* history waits for a card; below SHUTDOWN_MS_MAX */
-    CARD_FACT_BYTES_MAX = 48 * 1024,     /* a larger card stands in its fact as uiRef */
-    CALL_FILES_MAX = 16,                 /* that a result brings along */
+    CALLS_STARTED_MAX = 4,                 /* of a run, under way at a time */
+    CALLS_TURN_MAX = 64,                   /* of one model turn; the rest is refused to the model */
+    CALL_ARGS_BYTES_MAX = 256 * 1024,      /* what a person has to approve must be readable */
+    CALL_ATTEMPTS_MAX = 3,                 /* of a call that may be repeated */
+    CALL_INLINE_BYTES_MAX = 1024 * 1024,   /* a larger result goes to a spool file */
+    SPOOL_STREAM_BYTES_MAX = 256 * 1024,   /* of pieces that wait to be written */
+    SPOOL_PIECE_BYTES = 64 * 1024,         /* moved at a time when a stretch is cut out of a file */
+    CALL_FACT_BYTES_MAX = 64 * 1024,       /* a larger result stands in its fact as {ref, size} */
+    PAYLOAD_TRIES_MAX = 3,                 /* of putting what a call returned, before it is shown */
+    PAYLOAD_RETRY_MS = 125,                /* doubles before each */
+    PAYLOAD_MS_MAX = 2000,                 /* of all tries: the person waits */
+    PAYLOAD_RETRY_PAGE = 16,               /* payloads read at a time, of up to 1 MiB each */
+    PAYLOAD_RETRY_REST_MS = 500,           /* before trying again; doubles */
+    PAYLOAD_RETRY_REST_MS_MAX = 10 * 1000, /* so long a storage that is back may go unnoticed */
+    PAYLOAD_BYTES_MAX = 4 * 1024 * 1024,   /* an inline result, arguments, a card, escaped words */
+    CARDS_MS_MAX = 2000,                   /* history waits for a card; below SHUTDOWN_MS_MAX */
+    CARD_FACT_BYTES_MAX = 48 * 1024,       /* a larger card stands in its fact as uiRef */
+    CALL_FILES_MAX = 16,                   /* that a result brings along */
     CALL_FILES_BYTES_MAX = 32 * 1024 * 1024, /* of them together */
-    LUGGAGE_FRESH_MS = 10 * 60 * 1000, /* no row names it yet: put again, far below storage.grace */
-    CALL_MODEL_BYTES_MAX = 32 * 1024,  /* of a result, head and tail, for the model */
-    TOOLS_MAX = 500,                   /* offered at a time; models choose badly among 100 */
-    TOOL_NAME_BYTES_MAX = 64,          /* what model providers take */
+    RESULT_FILES_FRESH_MS =
+        10 * 60 * 1000,               /* no row names it yet: put again, far below storage.grace */
+    CALL_MODEL_BYTES_MAX = 32 * 1024, /* of a result, head and tail, for the model */
+    TOOLS_MAX = 500,                  /* offered at a time; models choose badly among 100 */
+    TOOL_NAME_BYTES_MAX = 64,         /* what model providers take */
     TOOL_CONTENT_BYTES_MAX = 32 * 1024, /* words of a tool for people; longer text is a result */
     TOOL_ERROR_BYTES_MAX = 1024,        /* why a call failed, of what a server says */
     TOOL_HINTS_BYTES_MAX = 256 * 1024,  /* a card takes no more */
@@ -389,12 +447,15 @@ enum {
     CALENDAR_CONFLICTS_MAX = 20,             /* listed; the rest is known by `more` */
     CALENDAR_USERS_MAX = 50,                 /* that fit a name; then one asks more precisely */
     CALENDAR_RESULT_BYTES_MAX = 1024 * 1024, /* such a list escaped, with its ids and times */
-    CALENDAR_CARD_EVENTS_MAX = 40,           /* entries of a card: about 9 nodes each, of 500 */
-    CALENDAR_CARD_ATTENDEES_MAX = 50,        /* as many as an event may have */
-    CALENDAR_CARD_NAMES_MAX = 5,             /* of them in an entry of a list */
-    CALENDAR_CARD_SHARES_MAX = 3,            /* buttons that share; more would hide the others */
-    CALENDAR_CARD_LINE_CHARS_MAX = 500,      /* a place, the longest text that an event has */
-    CALENDAR_CARD_PLACE_CHARS_MAX = 200,     /* of place and names, in an entry of a list */
+    CALENDAR_SHARED_CHARS_MAX =
+        120, /* of a title or a place that another wrote: no room for a plan */
+    CALENDAR_SHARED_NAMES_BYTES_MAX = 1024, /* of their attendees; more are left out */
+    CALENDAR_CARD_EVENTS_MAX = 40,          /* entries of a card: about 9 nodes each, of 500 */
+    CALENDAR_CARD_ATTENDEES_MAX = 50,       /* as many as an event may have */
+    CALENDAR_CARD_NAMES_MAX = 5,            /* of them in an entry of a list */
+    CALENDAR_CARD_SHARES_MAX = 3,           /* buttons that share; more would hide the others */
+    CALENDAR_CARD_LINE_CHARS_MAX = 500,     /* a place, the longest text that an event has */
+    CALENDAR_CARD_PLACE_CHARS_MAX = 200,    /* of place and names, in an entry of a list */
 
     /* Cards. */
     UI_HINTS_BYTES_MAX = 1024 * 1024, /* hints to compile; a card of them is cut long before */
@@ -422,17 +483,19 @@ enum {
     SUMMARY_LIST_NAMES_MAX = 3,       /* of a list, named in a summary */
     SUMMARY_TEXT_BYTES_MAX = 16 * 1024, /* of a text that are looked at for a summary */
 
-    CLOCKWORK_DUE_MAX = 100,         /* interactions settled by one job when their time is over */
-    CLOCKWORK_FAILING_MAX = 100,     /* runs among them that cannot be stepped */
+    CLOCKWORK_DUE_MAX = 100,     /* interactions settled by one job when their time is over */
+    CLOCKWORK_FAILING_MAX = 100, /* runs among them that cannot be stepped */
+    TRAIL_STRANGERS_MAX = 1024,  /* who named what they may not see, until it is noted */
+    TRAIL_WAIT_MS = 2000,        /* so much later: no answer, and none behind it, waits for that */
+    TRAIL_PAGE = 200,            /* chains from before that one job makes known */
     CLOCKWORK_LOOK_MS = 60 * 1000,   /* the wall clock may jump: the longest wait for an expiry */
     CLOCKWORK_RETRY_MS = 1000,       /* when the store could not */
+    ROW_WORKER_RETRY_MS = 1000,      /* likewise */
     WEBHOOK_SENDS_MAX = 8,           /* under way at a time, and one more for each receiver */
     WEBHOOK_SENDS_HOOK_MAX = 4,      /* to one receiver, so that a dead one leaves room */
-    WEBHOOK_LOOK_ROWS = 8,           /* read for one receiver: those under way, and as many more */
     WEBHOOK_SEND_MS_MAX = 30 * 1000, /* one attempt */
     WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024,     /* of what a receiver says; nobody reads it */
     WEBHOOK_AGE_MS_MAX = 24 * 60 * 60 * 1000, /* then it is given up */
-    WEBHOOK_RETRY_MS = 1000,                  /* when the store could not */
 
     RUN_INPUT_BYTES_MAX = 16 * 1024 * 1024, /* AG-UI clients send their whole history along */
     ACTION_BODY_BYTES_MAX = 16 * 1024,      /* three ids that say which button is pressed */
@@ -448,6 +511,12 @@ enum {
     IDEMPOTENCY_KEY_BYTES_MAX = 255,
     IDEMPOTENCY_MS_MIN = 25 * 60 * 60 * 1000, /* answers are remembered a day and a little */
 
+    EXPORTS_MAX = 32,                      /* at a time: each holds a file */
+    EXPORTS_USER_MAX = 2,                  /* of one user */
+    EXPORT_BYTES_MAX = 1024 * 1024 * 1024, /* of one: so much of the disk is lent to a reader */
+    EXPORT_STEP_BYTES = 256 * 1024,        /* written before other readers have their turn */
+    STREAMS_MAX = 1000 * 1000,             /* as many as there may be connections */
+    STREAMS_USER_MAX = 2500,               /* of one user, as of WebSockets */
     FEEDS_MAX = 2 * 1024 * 1024, /* threads with readers: one for each connection (a million at
                                     most) and for each subscription of a WebSocket */
     FEED_MARKS_MAX = 1024,       /* ends of facts remembered, to find a slow reader's place */
@@ -458,7 +527,12 @@ enum {
     /* Identities held in memory. */
     AUTH_SESSIONS_CACHED_MAX = 10000, /* the store has them all */
     AUTH_TICKETS_MAX = 10000,         /* 30 s of 300 new streams a second */
+    AUTH_TICKETS_USER_MAX = 1000,     /* of one user */
     AUTH_COUNTERS_MAX = 10000,        /* keys and addresses counted at a time */
+    AUTH_FAILURES_MAX = 100,          /* wrong keys of an address within: */
+    AUTH_FAILURES_MS = 60 * 1000,     /* 144,000 guesses a day find no key of AUTH_KEY_BYTES_SAFE */
+    AUTH_KEY_BYTES_SAFE = 16,         /* a shorter one may be found by trying */
+    AUTH_KEY_BYTES_MIN = 8,           /* of the configured key: a shorter one is refused */
     TICKET_MS_MAX = 30 * 1000,        /* long enough to open a stream, too short to be passed on */
     SESSION_DAYS_MAX = 30,            /* then the browser asks for the key again */
 
@@ -474,11 +548,12 @@ enum {
     DESK_OPEN_MS_MAX = 5 * 1000, /* until a new question is open; it takes two commits */
     DESK_GONE_MS = 5 * 1000,     /* how often a wait looks whether its client is still there */
     DESK_WAITS_MAX = 20 * 1000,  /* calls that wait at a time; others are pending at once */
-    DESK_THREADS_MAX = 32,       /* questions of one key that are open at a time */
-    DESK_KEY_BYTES_MAX = 800,    /* 200 characters */
-    DESK_TITLE_BYTES_MAX = 800,  /* likewise */
-    DESK_ID_BYTES_MAX = 128,     /* of a question: ours are shorter */
-    DESK_CLIENT_CHARS_MAX = 60,  /* of the name of a client, in a title */
+    DESK_WAITS_USER_MAX = 2 * 1000,   /* of one user */
+    DESK_THREADS_MAX = 32,            /* questions of one key that are open at a time */
+    DESK_KEY_BYTES_MAX = 800,         /* 200 characters */
+    DESK_TITLE_BYTES_MAX = 800,       /* likewise */
+    DESK_ID_BYTES_MAX = 128,          /* of a question: ours are shorter */
+    DESK_CLIENT_CHARS_MAX = 60,       /* of the name of a client, in a title */
     CONSENT_ACTION_BYTES_MAX = 2000,  /* one line, of 500 characters */
     DESK_RPC_ID_BYTES_MAX = 256,      /* of a JSON-RPC message */
     DESK_SMALL_BYTES_MAX = 16 * 1024, /* an answer without anybody's words in it */
@@ -490,6 +565,10 @@ enum {
     DESK_READ_BYTES = 64 * 1024,              /* of one read */
     DESK_GRACE_MS = 2 * 1000,   /* for answers on their way when the input has ended */
     UPKEEP_MS = 60 * 60 * 1000, /* expired rows may wait an hour for their removal */
+    DOOMED_FILES_MAX = 64,      /* of deleted threads, removed at a time */
+    REMOVER_SLICE_MS = 4,       /* of the store at a time for their rows; others wait so long */
+    REMOVER_REST_MS = 500,      /* when something cannot be removed; doubles */
+    REMOVER_REST_MS_MAX = 60 * 1000, /* so long a storage that is back may go unnoticed */
     SWEEP_PAGE = 200, /* objects, or attachments, of one job: some milliseconds of the store */
     SWEEP_UNUSED_MS = 7 * 24 * 60 * 60 * 1000, /* a file sent, and never a message with it */
 
@@ -574,15 +653,18 @@ enum {
     TERM_EVENT_BYTES_MAX = 64 * 1024 * 1024,   /* one event, as HTTP_ANSWER_BYTES_MAX */
     TERM_PRINT_BYTES_MAX = 256 * 1024 * 1024, /* lines that wait to be printed, a page of history */
     TERM_CARD_CHARS_MAX = 4000,               /* of a card; the page shows the rest */
-    TERM_SUMMARY_CHARS_MAX = 300,             /* of a result, an answer, a step on one line */
-    TERM_NAME_CHARS_MAX = 80,                 /* of a tool, a file, a person */
-    TERM_TITLE_CHARS_MAX = 60,                /* of a conversation in a list */
-    TERM_TOOLS_MAX = 16,                      /* calls under way that are shown */
-    TERM_OPEN_MAX = 64,                       /* questions and approvals of one conversation */
-    TERM_ESC_MS = 50,       /* Esc alone, or the beginning of a key: ssh is faster */
-    TERM_HISTORY_ROWS = 30, /* of a conversation that is opened again */
-    TERM_THREADS = 20,      /* to pick from */
-    TERM_FILES_MAX = 32,    /* of one message: as the server takes them */
+    TERM_APPROVE_ROWS_MAX =
+        1000, /* of what is approved here: terminals keep about so many rows, and
+                                     what has gone cannot be read */
+    TERM_SUMMARY_CHARS_MAX = 300, /* of a result, an answer, a step on one line */
+    TERM_NAME_CHARS_MAX = 80,     /* of a tool, a file, a person */
+    TERM_TITLE_CHARS_MAX = 60,    /* of a conversation in a list */
+    TERM_TOOLS_MAX = 16,          /* calls under way that are shown */
+    TERM_OPEN_MAX = 64,           /* questions and approvals of one conversation */
+    TERM_ESC_MS = 50,             /* Esc alone, or the beginning of a key: ssh is faster */
+    TERM_HISTORY_ROWS = 30,       /* of a conversation that is opened again */
+    TERM_THREADS = 20,            /* to pick from */
+    TERM_FILES_MAX = 32,          /* of one message: as the server takes them */
     TERM_FILE_BYTES_MAX = 100 * 1024 * 1024, /* of one: the server's default */
 
     /* Shutdown: open answers get this long, then connections are cut. */

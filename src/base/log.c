@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The log. A line is built in a fixed buffer on the stack and leaves in one write(2):
+ * The log: one line for each event, on standard error. A line is built in a fixed buffer on the
+ * stack and leaves in one write(2):
  *
  *     2026-11-15T05:52:50.123Z info  server.listening url=http://127.0.0.1:8080 note="a \"b\""
  *     {"ts":"2026-11-15T05:52:50.123Z","level":"info","event":"server.listening","url":"..."}
@@ -57,7 +58,7 @@ enum err log_parse(str text, enum log_level *ret_level, bool *ret_json)
     return ERR_INVALID_FIELD;
 }
 
-struct line {
+struct log_line {
     char *p;
     size_t len;
     size_t room; /* where the kept-back tail begins */
@@ -65,7 +66,7 @@ struct line {
     bool cut; /* a piece did not fit; nothing more is put */
 };
 
-static void put(struct line *line, str piece)
+static void put(struct log_line *line, str piece)
 {
     if (line->cut || line->len + piece.len > line->room) {
         line->cut = true;
@@ -76,7 +77,7 @@ static void put(struct line *line, str piece)
 }
 
 /* For closing what is open: may use the tail. */
-static void put_end(struct line *line, str piece)
+static void put_end(struct log_line *line, str piece)
 {
     memcpy(line->p + line->len, piece.p, piece.len);
     line->len += piece.len;
@@ -126,19 +127,14 @@ static char short_escape(unsigned code)
     return at ? letters[at - codes] : '\0';
 }
 
-static void put_bad_byte(struct line *line, unsigned char byte)
+/* Put the first character (or bad byte) of a text; how many bytes it took. */
+static size_t put_first(struct log_line *line, str text)
 {
     char escape[8];
-    int len = snprintf(escape, sizeof escape, "\\x%02x", byte);
-    put(line, line->json ? STR("\\ufffd") : (str){escape, (size_t)len});
-}
-
-/* Put the first character (or bad byte) of a text; how many bytes it took. */
-static size_t put_first(struct line *line, str text)
-{
     str character = first_character(text);
     if (character.len == 0) {
-        put_bad_byte(line, (unsigned char)text.p[0]);
+        int len = snprintf(escape, sizeof escape, "\\x%02x", (unsigned char)text.p[0]);
+        put(line, line->json ? STR("\\ufffd") : (str){escape, (size_t)len});
         return 1;
     }
     unsigned code = code_point(character);
@@ -146,7 +142,6 @@ static size_t put_first(struct line *line, str text)
     if (letter) {
         put(line, (str){(char[]){'\\', letter}, 2});
     } else if (unsafe(code)) {
-        char escape[8];
         int len = snprintf(escape, sizeof escape, "\\u%04x", code);
         put(line, (str){escape, (size_t)len});
     } else {
@@ -155,7 +150,7 @@ static size_t put_first(struct line *line, str text)
     return character.len;
 }
 
-static void put_escaped(struct line *line, str text)
+static void put_escaped(struct log_line *line, str text)
 {
     while (text.len && !line->cut) text = str_drop(text, put_first(line, text));
 }
@@ -174,17 +169,8 @@ static bool plain(str text)
     return true;
 }
 
-static void put_number(struct line *line, const struct log_field *field)
-{
-    char digits[24];
-    int len = field->kind == LOG_FIELD_I64
-                  ? snprintf(digits, sizeof digits, "%lld", (long long)field->number)
-                  : snprintf(digits, sizeof digits, "%llu", (unsigned long long)field->number);
-    put(line, (str){digits, (size_t)len});
-}
-
 /* A field whose value could not even begin leaves no trace but the cut. */
-static void put_field(struct line *line, const struct log_field *field)
+static void put_field(struct log_line *line, const struct log_field *field)
 {
     bool number = field->kind != LOG_FIELD_STR;
     bool quoted = !number && (line->json || !plain(field->text));
@@ -193,7 +179,13 @@ static void put_field(struct line *line, const struct log_field *field)
     put(line, line->json ? STR(",\"") : STR(" "));
     put_escaped(line, str_c(field->name));
     put(line, line->json ? STR("\":") : STR("="));
-    if (number) put_number(line, field);
+    if (number) {
+        char digits[24];
+        int len = field->kind == LOG_FIELD_I64
+                      ? snprintf(digits, sizeof digits, "%lld", (long long)field->number)
+                      : snprintf(digits, sizeof digits, "%llu", (unsigned long long)field->number);
+        put(line, (str){digits, (size_t)len});
+    }
     if (quoted) put(line, STR("\""));
     if (line->cut) {
         line->len = before;
@@ -203,24 +195,19 @@ static void put_field(struct line *line, const struct log_field *field)
     if (quoted) put_end(line, STR("\""));
 }
 
-static void put_head(struct line *line, msec wall, enum log_level level, const char *event)
-{
-    char time[RFC3339_BYTES], head[96];
-    clock_rfc3339(wall, time);
-    int len = snprintf(head, sizeof head,
-                       line->json ? "{\"ts\":\"%s\",\"level\":\"%s\",\"event\":\"" : "%s %-5s ",
-                       time, level_names[level]);
-    put(line, (str){head, (size_t)len});
-    put_escaped(line, str_c(event));
-    if (line->json) put_end(line, STR("\""));
-}
-
 size_t log_format(char *out, size_t size, msec wall, bool json, enum log_level level,
                   const char *event, const struct log_field *fields, size_t count)
 {
     assert(size >= LOG_LINE_BYTES_MIN);
-    struct line line = {.p = out, .room = size - TAIL_BYTES, .json = json};
-    put_head(&line, wall, level, event);
+    struct log_line line = {.p = out, .room = size - TAIL_BYTES, .json = json};
+    char time[RFC3339_BYTES], head[96];
+    clock_rfc3339(wall, time);
+    int len = snprintf(head, sizeof head,
+                       json ? "{\"ts\":\"%s\",\"level\":\"%s\",\"event\":\"" : "%s %-5s ", time,
+                       level_names[level]);
+    put(&line, (str){head, (size_t)len});
+    put_escaped(&line, str_c(event));
+    if (json) put_end(&line, STR("\""));
     for (size_t i = 0; i < count && !line.cut; i++) put_field(&line, &fields[i]);
     if (line.cut) put_end(&line, json ? STR(",\"cut\":true") : STR(" cut=true"));
     if (json) put_end(&line, STR("}"));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Open addressing with linear probing, at most three quarters full. Removal shifts the following
- * entries back, so there are no tombstones and a lookup ends at the first empty slot.
+ * A hash map from bytes to pointer, under a random key. Open addressing with linear probing, at
+ * most three quarters full. Removal shifts the following entries back, so there are no tombstones
+ * and a lookup ends at the first empty slot.
  */
 #include "base/map.h"
 
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "base/crypto.h"
+#include "base/mem.h"
 
 struct map_slot {
     char *key; /* NULL: empty */
@@ -88,8 +90,7 @@ static void grow(struct map *map)
 {
     struct map old = *map;
     map->capacity = old.capacity ? old.capacity * 2 : 8;
-    map->slots = calloc(map->capacity, sizeof *map->slots);
-    if (!map->slots) abort();
+    map->slots = mem_array(map->capacity, sizeof *map->slots);
     for (size_t i = 0; i < old.capacity; i++) {
         struct map_slot *slot = &old.slots[i];
         if (slot->key) *probe(map, (str){slot->key, slot->key_len}, slot->hash) = *slot;
@@ -117,6 +118,7 @@ enum err map_put(struct map *map, str key, void *value)
         grow(map);
         slot = probe(map, key, hash);
     }
+    assert(slot); /* without capacity it has grown */
     char *copy = malloc(key.len + 1);
     if (!copy) abort();
     if (key.len) memcpy(copy, key.p, key.len);

@@ -24,7 +24,13 @@
     X(STARTS_EARLY)      /* a call starts again before all have their reply */   \
     X(QUESTION_LEFT)     /* a call ends and its question stays open */           \
     X(QUESTION_UNTOLD)   /* nobody learns what a lost write was asking */        \
-    X(AWAY_FORGOTTEN)    /* giving up on a server starts the call again */
+    X(AWAY_FORGOTTEN)    /* giving up on a server starts the call again */       \
+    X(REJECTED_COUNTS)   /* a step is done though its last call was rejected */  \
+    X(LEAVES_EARLY)      /* a tool run takes off before its start is saved */    \
+    X(WAKE_LOST)         /* the next of the queue is not woken */                \
+    X(SHOWN_TWICE)       /* results of a stale step are told, and once more */   \
+    X(ROWS_OLD)          /* a step goes on from rows before the commit */        \
+    X(ROWS_OUTLIVE)      /* rows outlive a commit that was refused */
 
 #define PLANT_ENUM(name) PLANT_##name,
 enum plant { PLANT_NONE, PLANTS(PLANT_ENUM) PLANT_COUNT };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Borrowed strings. Everything here is pure and allocates nothing.
+ * Borrowed strings, pointer and length. Everything here is pure and allocates nothing.
  */
 #include "base/str.h"
 
@@ -128,6 +128,27 @@ bool str_eq_secret(str a, str b)
         __asm__ volatile("" : "+r"(different)); /* keeps the compiler from leaving the loop early */
     }
     return different == 0;
+}
+
+bool char_is_token(char c)
+{
+    return char_is_alnum(c) || (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+bool str_is_token(str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!char_is_token(s.p[i])) return false;
+    return s.len > 0;
+}
+
+bool str_is_field_value(str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if ((c < ' ' && c != '\t') || c == 0x7f) return false;
+    }
+    return true;
 }
 
 unsigned str_distance(str a, str b)

@@ -51,9 +51,33 @@ bool str_eq_secret(str a, str b);
 /* How many single-letter edits turn a into b; for "did you mean". Names up to 64 bytes. */
 unsigned str_distance(str a, str b);
 
+/* Tokens of HTTP and MIME (RFC 9110, 5.6.2): names of fields, methods, types. None is empty. */
+bool char_is_token(char c);
+bool str_is_token(str s);
+bool str_is_field_value(str s); /* of a header: no control character but tabs */
+
 static inline char char_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+static inline bool char_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* A letter or digit of ASCII. */
+static inline bool char_is_alnum(char c)
+{
+    return char_is_digit(c) || (char_lower(c) >= 'a' && char_lower(c) <= 'z');
+}
+
+/* Value of a hexadecimal digit, or -1. */
+static inline int char_hex(char c)
+{
+    if (char_is_digit(c)) return c - '0';
+    c = char_lower(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 #endif

@@ -41,7 +41,7 @@ struct entry {
 
 /* ---- blocks ---- */
 
-static bool blank(str text)
+static bool anthropic_blank(str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         char c = text.p[i];
@@ -52,7 +52,7 @@ static bool blank(str text)
 
 static void put_text(struct json_writer *w, str text)
 {
-    if (blank(text)) return;
+    if (anthropic_blank(text)) return;
     json_object(w);
     json_member(w, STR("type"), STR("text"));
     json_member(w, STR("text"), text);
@@ -60,16 +60,6 @@ static void put_text(struct json_writer *w, str text)
 }
 
 /* Straight into the buffer: a picture may have 5 MiB. */
-static void put_base64(struct json_writer *w, str bytes)
-{
-    json_raw(w, STR("\""));
-    char *room = buf_room(w->out, BASE64_BYTES(bytes.len));
-    if (!room) return;
-    crypto_base64(bytes, room);
-    buf_added(w->out, BASE64_BYTES(bytes.len) - 1);
-    buf_char(w->out, '"');
-}
-
 static void put_image(struct json_writer *w, const struct model_image *image)
 {
     json_object(w);
@@ -78,8 +68,14 @@ static void put_image(struct json_writer *w, const struct model_image *image)
     json_object(w);
     json_member(w, STR("type"), STR("base64"));
     json_member(w, STR("media_type"), image->mime);
-    json_key(w, STR("data"));
-    put_base64(w, image->bytes);
+    json_key(w, STR("data")); /* straight into the buffer: a picture may have 5 MiB */
+    json_raw(w, STR("\""));
+    char *room = buf_room(w->out, BASE64_BYTES(image->bytes.len));
+    if (room) {
+        crypto_base64(image->bytes, room);
+        buf_added(w->out, BASE64_BYTES(image->bytes.len) - 1);
+        buf_char(w->out, '"');
+    }
     json_object_end(w);
     json_object_end(w);
 }
@@ -103,29 +99,22 @@ static void put_result(struct arena *arena, struct json_writer *w,
     json_object(w);
     json_member(w, STR("type"), STR("tool_result"));
     json_member(w, STR("tool_use_id"), call_id(arena, message->tool_call_id));
-    if (!blank(message->text)) json_member(w, STR("content"), message->text);
+    if (!anthropic_blank(message->text)) json_member(w, STR("content"), message->text);
     json_object_end(w);
-}
-
-/* The text of the arguments as an object. Text that is none was refused to the model when it made
- * the call; the API still wants an object there. */
-static str input_of(struct arena *arena, str arguments)
-{
-    struct json *input = NULL;
-    bool fine = json_parse(arena, arguments, &input, NULL) == OK && input->type == JSON_OBJECT;
-    return fine ? input->raw : STR("{}");
 }
 
 static void put_call(struct arena *arena, struct json_writer *w, const struct json *call)
 {
     const struct json *function = json_get(call, STR("function"));
     str arguments = json_text(json_get(function, STR("arguments")));
+    struct json *input = NULL;
+    bool fine = json_parse(arena, arguments, &input, NULL) == OK && input->type == JSON_OBJECT;
     json_object(w);
     json_member(w, STR("type"), STR("tool_use"));
     json_member(w, STR("id"), call_id(arena, json_text(json_get(call, STR("id")))));
     json_member(w, STR("name"), json_text(json_get(function, STR("name"))));
-    json_key(w, STR("input"));
-    json_raw(w, input_of(arena, arguments));
+    /* Text that is no object was refused to the model when it made the call; the API still wants one. */
+    json_member_raw(w, STR("input"), fine ? input->raw : STR("{}"));
     json_object_end(w);
 }
 
@@ -150,8 +139,8 @@ static const struct json *calls_of(struct arena *arena, const struct model_messa
 }
 
 /* Those that have something to say. */
-static size_t choose(struct arena *arena, const struct model_request *request,
-                     struct entry *entries)
+static size_t anthropic_choose(struct arena *arena, const struct model_request *request,
+                               struct entry *entries)
 {
     size_t count = 0;
     for (size_t i = 0; i < request->count; i++) {
@@ -160,7 +149,7 @@ static size_t choose(struct arena *arena, const struct model_request *request,
                               .assistant = str_eq(message->role, STR("assistant"))};
         if (entry.assistant) entry.calls = calls_of(arena, message);
         bool result = str_eq(message->role, STR("tool"));
-        if (result || entry.calls || message->image_count || !blank(message->text))
+        if (result || entry.calls || message->image_count || !anthropic_blank(message->text))
             entries[count++] = entry;
     }
     return count;
@@ -187,20 +176,6 @@ static void put_made_up(struct json_writer *w, str locale, str english, str chin
     end_message(w);
 }
 
-static void put_assistant(struct arena *arena, struct json_writer *w, const struct entry *entry)
-{
-    put_thoughts(arena, w, entry->message->provider_data);
-    put_text(w, entry->message->text);
-    const struct json *call = entry->calls ? entry->calls->child : NULL;
-    for (; call; call = call->next) put_call(arena, w, call);
-}
-
-static void put_user(struct json_writer *w, const struct model_message *m)
-{
-    for (size_t i = 0; i < m->image_count; i++) put_image(w, &m->images[i]);
-    put_text(w, m->text);
-}
-
 /* Neighbours of one side. */
 static void put_side(struct arena *arena, struct json_writer *w, const struct entry *entries,
                      size_t count)
@@ -209,10 +184,14 @@ static void put_side(struct arena *arena, struct json_writer *w, const struct en
     for (size_t i = 0; i < count; i++)
         if (str_eq(entries[i].message->role, STR("tool"))) put_result(arena, w, entries[i].message);
     for (size_t i = 0; i < count; i++) {
-        if (entries[i].assistant)
-            put_assistant(arena, w, &entries[i]);
-        else if (!str_eq(entries[i].message->role, STR("tool")))
-            put_user(w, entries[i].message);
+        const struct model_message *message = entries[i].message;
+        if (str_eq(message->role, STR("tool"))) continue;
+        if (entries[i].assistant) put_thoughts(arena, w, message->provider_data);
+        for (size_t k = 0; !entries[i].assistant && k < message->image_count; k++)
+            put_image(w, &message->images[k]);
+        put_text(w, message->text);
+        const struct json *call = entries[i].calls ? entries[i].calls->child : NULL;
+        for (; call; call = call->next) put_call(arena, w, call);
     }
     end_message(w);
 }
@@ -221,7 +200,7 @@ static void put_messages(struct arena *arena, struct json_writer *w,
                          const struct model_request *request)
 {
     struct entry *entries = arena_array(arena, request->count + 1, sizeof *entries);
-    size_t count = choose(arena, request, entries);
+    size_t count = anthropic_choose(arena, request, entries);
     json_key(w, STR("messages"));
     json_array(w);
     if (!count || entries[0].assistant)
@@ -251,8 +230,7 @@ static void put_schema(struct json_writer *w, const struct json *schema)
     const struct json *member = schema && schema->type == JSON_OBJECT ? schema->child : NULL;
     for (; member; member = member->next) {
         if (str_eq(member->key, STR("type"))) continue;
-        json_key(w, member->key);
-        json_raw(w, member->raw);
+        json_member_raw(w, member->key, member->raw);
     }
     json_object_end(w);
 }
@@ -284,18 +262,16 @@ static void write_request(struct buf *out, struct arena *arena,
     json_write_begin(&w, out);
     json_object(&w);
     json_member(&w, STR("model"), options->name);
-    json_key(&w, STR("max_tokens"));
-    json_number_u64(&w, options->max_output ? options->max_output : MAX_TOKENS);
-    json_key(&w, STR("stream"));
-    json_bool(&w, true);
-    if (!blank(request->system)) json_member(&w, STR("system"), request->system);
+    json_member_u64(&w, STR("max_tokens"), options->max_output ? options->max_output : MAX_TOKENS);
+    json_member_bool(&w, STR("stream"), true);
+    if (!anthropic_blank(request->system)) json_member(&w, STR("system"), request->system);
     put_tools(arena, &w, request->tools);
     put_messages(arena, &w, request);
     json_object_end(&w);
 }
 
-static size_t headers(struct arena *arena, const struct model_http_options *options,
-                      struct client_header *ret_headers, size_t max)
+static size_t anthropic_headers(struct arena *arena, const struct model_http_options *options,
+                                struct client_header *ret_headers, size_t max)
 {
     size_t count = 0;
     assert(max >= 2);
@@ -319,7 +295,7 @@ static str error_text(struct arena *arena, str body)
 const struct codec codec_anthropic = {
     .provider = "anthropic",
     .path = "/v1/messages",
-    .headers = headers,
+    .headers = anthropic_headers,
     .write = write_request,
     .decoder_bytes = sizeof(struct anthropic_decoder),
     .begin = anthropic_begin,

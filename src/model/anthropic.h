@@ -30,6 +30,8 @@ struct anthropic_decoder {
 
     enum anthropic_block block, last; /* the open one; the one that was begun last */
     uint64_t index;                   /* of the open one */
+    struct codec_half half;           /* of a character that it ends with so far */
+    struct codec_said said;           /* the event */
     size_t text_bytes, thought_bytes; /* of the whole answer */
 
     size_t calls;

@@ -29,6 +29,12 @@ static str member(const struct json *json, const char *key)
     return json_text(json_get(json, str_c(key)));
 }
 
+/* The next piece of the open block. */
+static str piece(struct anthropic_decoder *d, const struct json *json, const char *key)
+{
+    return codec_piece(&d->arena, &d->said, json_get(json, str_c(key)), &d->half);
+}
+
 /* ---- verdicts that end it ---- */
 
 static enum codec_verdict nonsense(struct fault *why, const char *what)
@@ -122,7 +128,7 @@ static bool args_cut_off(struct anthropic_decoder *d)
 static enum codec_verdict start_text(struct anthropic_decoder *d, const struct json *block,
                                      struct fault *why)
 {
-    return take_text(d, member(block, "text"), why);
+    return take_text(d, piece(d, block, "text"), why);
 }
 
 static enum codec_verdict start_thinking(struct anthropic_decoder *d, const struct json *block,
@@ -130,7 +136,7 @@ static enum codec_verdict start_thinking(struct anthropic_decoder *d, const stru
 {
     buf_clear(&d->thinking);
     buf_clear(&d->signature);
-    enum codec_verdict verdict = take_thought(d, member(block, "thinking"), why);
+    enum codec_verdict verdict = take_thought(d, piece(d, block, "thinking"), why);
     return verdict == CODEC_MORE ? take_signature(d, member(block, "signature"), why) : verdict;
 }
 
@@ -175,12 +181,13 @@ static const struct {
 static const struct {
     const char *type, *member;
     enum anthropic_block block;
+    bool whole; /* no piece of a longer text */
     enum codec_verdict (*take)(struct anthropic_decoder *d, str text, struct fault *why);
 } deltas[] = {
-    {"text_delta", "text", BLOCK_TEXT, take_text},
-    {"thinking_delta", "thinking", BLOCK_THINKING, take_thought},
-    {"signature_delta", "signature", BLOCK_THINKING, take_signature},
-    {"input_json_delta", "partial_json", BLOCK_CALL, take_args},
+    {"text_delta", "text", BLOCK_TEXT, false, take_text},
+    {"thinking_delta", "thinking", BLOCK_THINKING, false, take_thought},
+    {"signature_delta", "signature", BLOCK_THINKING, true, take_signature},
+    {"input_json_delta", "partial_json", BLOCK_CALL, false, take_args},
 };
 
 static enum codec_verdict open_block(struct anthropic_decoder *d, const struct json *block,
@@ -197,8 +204,19 @@ static enum codec_verdict open_block(struct anthropic_decoder *d, const struct j
     return CODEC_MORE;
 }
 
+/* Half of a character whose other one never came. */
+static enum codec_verdict end_piece(struct anthropic_decoder *d, struct fault *why)
+{
+    str text = codec_piece_end(&d->half);
+    if (d->block == BLOCK_TEXT) return take_text(d, text, why);
+    if (d->block == BLOCK_THINKING) return take_thought(d, text, why);
+    return d->block == BLOCK_CALL ? take_args(d, text, why) : CODEC_MORE;
+}
+
 static enum codec_verdict close_block(struct anthropic_decoder *d, struct fault *why)
 {
+    enum codec_verdict verdict = end_piece(d, why);
+    if (verdict != CODEC_MORE) return verdict;
     bool signed_thought = d->block == BLOCK_THINKING && d->signature.len;
     d->block = BLOCK_NONE;
     if (!signed_thought) return CODEC_MORE;
@@ -234,7 +252,10 @@ static enum codec_verdict block_delta(struct anthropic_decoder *d, const struct 
     for (size_t i = 0; i < COUNT(deltas); i++) {
         if (!str_eq(type, str_c(deltas[i].type))) continue;
         if (deltas[i].block != d->block) return nonsense(why, "a piece does not fit its block");
-        return deltas[i].take(d, member(delta, deltas[i].member), why);
+        return deltas[i].take(d,
+                              deltas[i].whole ? member(delta, deltas[i].member)
+                                              : piece(d, delta, deltas[i].member),
+                              why);
     }
     return CODEC_MORE;
 }
@@ -389,7 +410,7 @@ enum codec_verdict anthropic_event(void *decoder, str name, str data, struct fau
     struct json *json = NULL;
     assert(!d->whole);
     arena_reset(&d->arena);
-    if (codec_json(&d->arena, data, &json) || json->type != JSON_OBJECT)
+    if (codec_document(&d->arena, data, &json, &d->said) || json->type != JSON_OBJECT)
         return nonsense(why, "an event is no JSON object");
     str type = member(json, "type");
     if (!type.len && !str_eq(name, STR("message"))) type = name; /* that is what no name reads as */

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every codec needs: names as providers take them, calls and JSON as providers write them.
+ * What codecs of providers share: names as providers take them, calls and JSON as providers write
+ * them.
  *
  * A name is turned without a look at other names, so that it is the same in every request; only
  * where two names of one request would become one does tool_names.c choose another.
  *
  * A lone surrogate ("\ud83d" without its other half) comes from servers that cut a text between two
- * UTF-16 units. Its six bytes are overwritten with the six of "\ufffd"; nothing moves.
+ * UTF-16 units. Its six bytes are overwritten with the six of "\ufffd"; nothing moves. So a string's
+ * bytes as they came stand where its bytes as they were read stand, and tell which half it was:
+ *
+ *     came  {"text":"Hi \ud83d"}     {"text":"\ude42!"}
+ *     read  {"text":"Hi \ufffd"}     {"text":"\ufffd!"}
+ *     said   Hi , a half is held       🙂!
  */
 #include "model/codec.h"
 
@@ -15,6 +21,7 @@
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 
 enum { HASH_DIGITS = 8 };
 
@@ -110,12 +117,72 @@ static void mend_surrogates(char *at, const char *end)
     }
 }
 
-enum err codec_json(struct arena *arena, str text, struct json **ret_json)
+enum err codec_document(struct arena *arena, str text, struct json **ret_json,
+                        struct codec_said *ret_said)
 {
     struct json_error error;
+    *ret_said = (struct codec_said){text.p, text.p};
     enum err e = json_parse(arena, text, ret_json, &error);
     if (!e || strcmp(error.reason, "lone surrogate") != 0) return e;
     char *mended = arena_cstr(arena, text);
     mend_surrogates(mended, mended + text.len);
+    ret_said->read = mended;
     return json_parse(arena, (str){mended, text.len}, ret_json, NULL);
+}
+
+enum err codec_json(struct arena *arena, str text, struct json **ret_json)
+{
+    struct codec_said said;
+    return codec_document(arena, text, ret_json, &said);
+}
+
+/* ---- texts in pieces ---- */
+
+#define FFFD STR("\xef\xbf\xbd")
+enum { ESCAPE_BYTES = 6 }; /* \uXXXX */
+
+/* The half that was overwritten here, `at` bytes into the string with its quotes; -1: none was. */
+static int32_t half_at(const struct codec_said *said, str raw, size_t at)
+{
+    if (said->came == said->read || at + ESCAPE_BYTES >= raw.len) return -1;
+    const char *came = said->came + (raw.p - said->read) + at;
+    int32_t unit = unit_at(came, came + ESCAPE_BYTES);
+    bool half = is_high(unit) || is_low(unit);
+    return half && !memcmp(raw.p + at, "\\ufffd", ESCAPE_BYTES) ? unit : -1;
+}
+
+static uint32_t joined(uint16_t high, int32_t low)
+{
+    return 0x10000 + ((uint32_t)(high - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
+}
+
+str codec_piece(struct arena *arena, const struct codec_said *said, const struct json *string,
+                struct codec_half *half)
+{
+    str text = json_text(string), before = STR_EMPTY;
+    char character[4];
+    if (!text.len) return text;
+    str raw = string->raw;
+    int32_t first = half_at(said, raw, 1);
+    int32_t last = raw.len > ESCAPE_BYTES ? half_at(said, raw, raw.len - 1 - ESCAPE_BYTES) : -1;
+    if (half->high && is_low(first)) {
+        before = (str){character, utf8_write(joined(half->high, first), character)};
+        text = str_drop(text, FFFD.len);
+    } else if (half->high) {
+        before = FFFD;
+    }
+    half->high = is_high(last) ? (uint16_t)last : 0;
+    if (half->high) text.len -= FFFD.len;
+    if (!before.len) return text;
+    char *piece = arena_alloc(arena, before.len + text.len);
+    memcpy(piece, before.p, before.len);
+    if (text.len) memcpy(piece + before.len, text.p, text.len);
+    return (str){piece, before.len + text.len};
+}
+
+str codec_piece_end(struct codec_half *half)
+{
+    bool missing = half->high;
+    half->high = 0;
+    return missing ? FFFD : STR_EMPTY;
 }

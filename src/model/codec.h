@@ -78,6 +78,30 @@ str codec_call_name(str name);
  * as U+FFFD instead of making the whole text unreadable. */
 enum err codec_json(struct arena *arena, str text, struct json **ret_json) MUST_USE;
 
+/* A text that comes in pieces, some of which may end with half of a character: one for each such
+ * text, zeroed. */
+struct codec_half {
+    uint16_t high; /* the first half, held until its other one comes; 0: none */
+};
+
+/* What one document says, for codec_piece: the bytes as they came, and as they were read. */
+struct codec_said {
+    const char *came, *read;
+};
+
+/* codec_json, where pieces are to be put together again. */
+enum err codec_document(struct arena *arena, str text, struct json **ret_json,
+                        struct codec_said *ret_said) MUST_USE;
+
+/* The text of a string of that document, which is the next piece of a longer one: with the character
+ * whose first half came before, without the half that it ends with. What is no string says nothing,
+ * and nothing is over with it. In the arena, or the string's own. */
+str codec_piece(struct arena *arena, const struct codec_said *said, const struct json *string,
+                struct codec_half *half);
+
+/* No more pieces come: U+FFFD if one is missing, else empty. */
+str codec_piece_end(struct codec_half *half);
+
 /* A model behind any codec; model_openai and model_anthropic are this one with theirs. */
 enum err model_http(struct client *client, const struct codec *codec,
                     const struct model_http_options *options, struct model *ret_model,

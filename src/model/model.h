@@ -121,8 +121,11 @@ static inline void model_free(const struct model *model)
     model->ops->free(model->self);
 }
 
-/* The built-in one: rule-driven, zh and en, says that it is a demo. */
+/* The built-in one: a script of ours (demo.script), zh and en, says that it is a demo. */
 void model_demo(struct loop *loop, struct model *ret_model);
+
+/* What people may say first to a model that plays a script; empty behind the last one. */
+str model_starter(const struct model *model, size_t index, bool chinese);
 
 /* Turns from a file of JSON lines (docs/SCRIPT.md). Every request is appended to the file `log`, if
  * that is not NULL, before its answer starts; a request that cannot be written there fails.

@@ -72,27 +72,20 @@ static void write_kept(struct json_writer *w, struct arena *arena, str provider_
     }
 }
 
-static void write_assistant(struct json_writer *w, struct arena *arena,
-                            const struct model_message *message)
-{
-    json_key(w, STR("content"));
-    if (message->text.len || !message->tool_calls.len)
-        json_string(w, message->text);
-    else
-        json_null(w);
-    write_kept(w, arena, message->provider_data);
-    if (!message->tool_calls.len) return;
-    json_key(w, STR("tool_calls"));
-    json_raw(w, message->tool_calls); /* ours have this very shape */
-}
-
 static void write_message(struct json_writer *w, struct arena *arena,
                           const struct model_message *message)
 {
     json_object(w);
     json_member(w, STR("role"), message->role);
     if (str_eq(message->role, STR("assistant"))) {
-        write_assistant(w, arena, message);
+        json_key(w, STR("content"));
+        if (message->text.len || !message->tool_calls.len)
+            json_string(w, message->text);
+        else
+            json_null(w);
+        write_kept(w, arena, message->provider_data);
+        if (message->tool_calls.len) /* ours have this very shape */
+            json_member_raw(w, STR("tool_calls"), message->tool_calls);
     } else {
         if (message->tool_call_id.len) json_member(w, STR("tool_call_id"), message->tool_call_id);
         json_key(w, STR("content"));
@@ -128,8 +121,7 @@ static void write_tools(struct json_writer *w, struct arena *arena, str tools)
     for (const struct json *tool = list->child; tool; tool = tool->next) {
         json_object(w);
         json_member(w, STR("type"), STR("function"));
-        json_key(w, STR("function"));
-        json_raw(w, tool->raw);
+        json_member_raw(w, STR("function"), tool->raw);
         json_object_end(w);
     }
     json_array_end(w);
@@ -154,22 +146,20 @@ static void write_body(struct buf *out, struct arena *arena,
     json_write_begin(&w, out);
     json_object(&w);
     json_member(&w, STR("model"), options->name);
-    json_key(&w, STR("stream"));
-    json_bool(&w, true);
-    json_key(&w, STR("stream_options"));
-    json_raw(&w, STR("{\"include_usage\":true}"));
+    json_member_bool(&w, STR("stream"), true);
+    json_member_raw(&w, STR("stream_options"), STR("{\"include_usage\":true}"));
     if (options->max_output) {
-        json_key(&w,
-                 is_openai(options->base_url) ? STR("max_completion_tokens") : STR("max_tokens"));
-        json_number_u64(&w, options->max_output);
+        json_member_u64(
+            &w, is_openai(options->base_url) ? STR("max_completion_tokens") : STR("max_tokens"),
+            options->max_output);
     }
     write_messages(&w, arena, request);
     write_tools(&w, arena, request->tools);
     json_object_end(&w);
 }
 
-static size_t headers(struct arena *arena, const struct model_http_options *options,
-                      struct client_header *ret_headers, size_t max)
+static size_t openai_headers(struct arena *arena, const struct model_http_options *options,
+                             struct client_header *ret_headers, size_t max)
 {
     if (!options->api_key.len || !max) return 0;
     str bearer = arena_printf(arena, "Bearer %.*s", STR_ARG(options->api_key));
@@ -189,7 +179,7 @@ static str error_text(struct arena *arena, str body)
 const struct codec codec_openai = {
     .provider = "openai",
     .path = "/chat/completions",
-    .headers = headers,
+    .headers = openai_headers,
     .write = write_body,
     .decoder_bytes = sizeof(struct openai_decoder),
     .begin = openai_begin,

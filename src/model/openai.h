@@ -16,8 +16,10 @@ struct openai_decoder {
     struct arena arena; /* of the answer: calls */
     struct openai_call *calls;
     size_t call_count;
-    size_t told;           /* calls whose beginning the sink has heard */
-    struct json_scan args; /* of the newest call */
+    size_t told;                                 /* calls whose beginning the sink has heard */
+    struct json_scan args;                       /* of the newest call */
+    struct codec_said said;                      /* the event */
+    struct codec_half text_half, reasoning_half; /* characters that came half */
     size_t text_bytes, reasoning_bytes;
     struct buf reasoning; /* full: too long to be kept */
     bool reasoning_short; /* it came as `reasoning`, not as `reasoning_content` */

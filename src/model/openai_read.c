@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Answers of OpenAI's chat completions, and of the many servers that speak it more or less.
+ * Answers of OpenAI's chat completions, and of the many servers that speak it more or less: text,
+ * reasoning, calls put together, why it ended.
  *
  *     {"choices": [{"delta": {"role": "assistant", "content": "Hel"}}]}
  *     {"choices": [{"delta": {"tool_calls": [{"index": 0, "id", "function": {"name", "arguments"}}]}}]}
@@ -39,6 +40,7 @@ struct openai_call {
     str id, name;  /* empty: not known yet */
     struct buf held;
     size_t args_bytes;
+    struct codec_half half; /* of a character in them */
 };
 
 /* Why an answer ended. What is not here ended as it should. */
@@ -56,7 +58,8 @@ static const struct {
     {STR("insufficient_system_resource"), CODEC_AGAIN, "the provider ran out of resources"},
 };
 
-static enum codec_verdict say(struct fault *why, enum codec_verdict verdict, const char *text)
+static enum codec_verdict openai_read_say(struct fault *why, enum codec_verdict verdict,
+                                          const char *text)
 {
     fault(why, verdict == CODEC_AGAIN ? ERR_MODEL_UNAVAILABLE : ERR_INTERNAL, "%s", text);
     return verdict;
@@ -64,43 +67,25 @@ static enum codec_verdict say(struct fault *why, enum codec_verdict verdict, con
 
 static enum codec_verdict too_long(struct fault *why)
 {
-    return say(why, CODEC_FAILED, "the model's answer is too long");
+    return openai_read_say(why, CODEC_FAILED, "the model's answer is too long");
 }
 
 /* ---- calls ---- */
 
-static struct openai_call *last_with_label(struct openai_decoder *d, int64_t label)
-{
-    for (size_t i = d->call_count; i-- > 0;)
-        if (d->calls[i].label == label) return &d->calls[i];
-    return NULL;
-}
-
-static struct openai_call *with_id(struct openai_decoder *d, str id)
-{
-    for (size_t i = d->call_count; i-- > 0;)
-        if (str_eq(d->calls[i].id, id)) return &d->calls[i];
-    return NULL;
-}
-
-static bool begins_another(const struct openai_call *call, str id, str name)
-{
-    if (!name.len) return false;
-    if (id.len && call->id.len) return !str_eq(id, call->id);
-    return call->name.len && !str_eq(name, call->name);
-}
-
-/* NULL: one that is new. */
+/* NULL: one that is new. The last one with this label, or else this id; without both, the last that
+ * there is, unless a name says that another begins. */
 static struct openai_call *find_call(struct openai_decoder *d, int64_t label, str id, str name)
 {
     struct openai_call *call = NULL;
-    if (label >= 0)
-        call = last_with_label(d, label);
-    else if (id.len)
-        call = with_id(d, id);
-    else if (!name.len && d->call_count)
-        call = &d->calls[d->call_count - 1];
-    return call && begins_another(call, id, name) ? NULL : call;
+    for (size_t i = d->call_count; i-- > 0 && !call;) {
+        struct openai_call *one = &d->calls[i];
+        bool same = label >= 0 ? one->label == label : id.len ? str_eq(one->id, id) : !name.len;
+        if (same) call = one;
+    }
+    if (!call || !name.len) return call;
+    bool another = id.len && call->id.len ? !str_eq(id, call->id)
+                                          : call->name.len && !str_eq(name, call->name);
+    return another ? NULL : call;
 }
 
 static struct openai_call *add_call(struct openai_decoder *d, int64_t label)
@@ -126,12 +111,6 @@ static void tell_call(struct openai_decoder *d)
     d->to.sink->on_call(d->to.arg, index, call->id, call->name);
     tell_args(d, index, buf_str(&call->held));
     buf_done(&call->held);
-}
-
-static void tell_known(struct openai_decoder *d)
-{
-    while (d->told < d->call_count && d->calls[d->told].id.len && d->calls[d->told].name.len)
-        tell_call(d);
 }
 
 /* Whether arguments are whole is asked only of the newest call, if the answer was cut off. */
@@ -170,12 +149,16 @@ static enum codec_verdict read_call(struct openai_decoder *d, const struct json 
 
     struct openai_call *call = find_call(d, label, id, name);
     if (!call) call = add_call(d, label);
-    if (!call) return say(why, CODEC_FAILED, "the model made too many tool calls at a time");
+    if (!call)
+        return openai_read_say(why, CODEC_FAILED, "the model made too many tool calls at a time");
     if (!call->id.len) call->id = arena_str(&d->arena, id);
     if (!call->name.len) call->name = arena_str(&d->arena, name);
-    tell_known(d);
+    while (d->told < d->call_count && d->calls[d->told].id.len && d->calls[d->told].name.len)
+        tell_call(d);
     bool object = arguments && arguments->type == JSON_OBJECT;
-    return read_args(d, call, object ? arguments->raw : json_text(arguments), why);
+    return read_args(
+        d, call, object ? arguments->raw : codec_piece(&d->event, &d->said, arguments, &call->half),
+        why);
 }
 
 /* Of arguments that were begun, those of the newest call can be cut; an older one's that are not whole
@@ -189,9 +172,10 @@ static bool call_cut_off(struct openai_decoder *d)
 
 static enum codec_verdict cut_off(struct fault *why)
 {
-    return say(why, CODEC_FAILED,
-               "the model's answer reached its limit of tokens inside a tool call; a larger "
-               "max_output of the model gives it room");
+    return openai_read_say(
+        why, CODEC_FAILED,
+        "the model's answer reached its limit of tokens inside a tool call; a larger "
+        "max_output of the model gives it room");
 }
 
 /* ---- text ---- */
@@ -204,15 +188,31 @@ static enum codec_verdict read_text(struct openai_decoder *d, str text, struct f
     return CODEC_MORE;
 }
 
+static enum codec_verdict read_piece(struct openai_decoder *d, const struct json *string,
+                                     struct fault *why)
+{
+    return read_text(d, codec_piece(&d->event, &d->said, string, &d->text_half), why);
+}
+
 /* A string, or a list of parts. */
 static enum codec_verdict read_content(struct openai_decoder *d, const struct json *content,
                                        struct fault *why)
 {
-    if (!content || content->type != JSON_ARRAY) return read_text(d, json_text(content), why);
+    if (!content || content->type != JSON_ARRAY) return read_piece(d, content, why);
     for (const struct json *part = content->child; part; part = part->next) {
-        enum codec_verdict verdict = read_text(d, json_text(json_get(part, STR("text"))), why);
+        enum codec_verdict verdict = read_piece(d, json_get(part, STR("text")), why);
         if (verdict != CODEC_MORE) return verdict;
     }
+    return CODEC_MORE;
+}
+
+static enum codec_verdict take_reasoning(struct openai_decoder *d, str text, struct fault *why)
+{
+    if (!text.len) return CODEC_MORE;
+    if (text.len > RUN_TEXT_BYTES_MAX - d->reasoning_bytes) return too_long(why);
+    d->reasoning_bytes += text.len;
+    buf_append(&d->reasoning, text);
+    d->to.sink->on_reasoning(d->to.arg, text);
     return CODEC_MORE;
 }
 
@@ -220,16 +220,22 @@ static enum codec_verdict read_content(struct openai_decoder *d, const struct js
 static enum codec_verdict read_reasoning(struct openai_decoder *d, const struct json *delta,
                                          struct fault *why)
 {
-    str text = json_text(json_get(delta, STR("reasoning_content")));
-    bool is_short = !text.len;
-    if (is_short) text = json_text(json_get(delta, STR("reasoning")));
-    if (!text.len) return CODEC_MORE;
-    if (text.len > RUN_TEXT_BYTES_MAX - d->reasoning_bytes) return too_long(why);
-    d->reasoning_bytes += text.len;
+    const struct json *string = json_get(delta, STR("reasoning_content"));
+    bool is_short = !json_text(string).len;
+    if (is_short) string = json_get(delta, STR("reasoning"));
+    if (!json_text(string).len) return CODEC_MORE;
     d->reasoning_short = is_short;
-    buf_append(&d->reasoning, text);
-    d->to.sink->on_reasoning(d->to.arg, text);
-    return CODEC_MORE;
+    return take_reasoning(d, codec_piece(&d->event, &d->said, string, &d->reasoning_half), why);
+}
+
+/* Halves of characters whose other one never came. */
+static enum codec_verdict end_pieces(struct openai_decoder *d, struct fault *why)
+{
+    enum codec_verdict verdict = take_reasoning(d, codec_piece_end(&d->reasoning_half), why);
+    if (verdict == CODEC_MORE) verdict = read_text(d, codec_piece_end(&d->text_half), why);
+    for (size_t i = 0; verdict == CODEC_MORE && i < d->call_count; i++)
+        verdict = read_args(d, &d->calls[i], codec_piece_end(&d->calls[i].half), why);
+    return verdict;
 }
 
 static enum codec_verdict read_calls(struct openai_decoder *d, const struct json *calls,
@@ -252,7 +258,7 @@ static enum codec_verdict finish(struct openai_decoder *d, str reason, struct fa
     if (d->limited && call_cut_off(d)) return cut_off(why);
     for (size_t i = 0; i < COUNT(reasons); i++)
         if (str_eq(reason, reasons[i].reason) && reasons[i].verdict != CODEC_MORE)
-            return say(why, reasons[i].verdict, reasons[i].text);
+            return openai_read_say(why, reasons[i].verdict, reasons[i].text);
     return CODEC_MORE;
 }
 
@@ -265,8 +271,7 @@ static enum codec_verdict read_choice(struct openai_decoder *d, const struct jso
     if (!delta) delta = json_get(choice, STR("message"));
     enum codec_verdict verdict = read_reasoning(d, delta, why);
     if (verdict == CODEC_MORE) verdict = read_content(d, json_get(delta, STR("content")), why);
-    if (verdict == CODEC_MORE)
-        verdict = read_text(d, json_text(json_get(delta, STR("refusal"))), why);
+    if (verdict == CODEC_MORE) verdict = read_piece(d, json_get(delta, STR("refusal")), why);
     if (verdict == CODEC_MORE) verdict = read_calls(d, json_get(delta, STR("tool_calls")), why);
     if (verdict != CODEC_MORE) return verdict;
     str reason = json_text(json_get(choice, STR("finish_reason")));
@@ -351,11 +356,15 @@ static void keep_reasoning(struct openai_decoder *d)
 
 static enum codec_verdict end(struct openai_decoder *d, struct fault *why)
 {
-    if (!d->finished) return say(why, CODEC_AGAIN, "the provider ended its answer in the middle");
+    if (!d->finished)
+        return openai_read_say(why, CODEC_AGAIN, "the provider ended its answer in the middle");
+    enum codec_verdict verdict = end_pieces(d, why);
+    if (verdict != CODEC_MORE) return verdict;
     if (d->limited && call_cut_off(d)) return cut_off(why); /* by what came behind the reason */
     for (size_t i = d->told; i < d->call_count; i++) {
         struct openai_call *call = &d->calls[i];
-        if (!call->name.len) return say(why, CODEC_AGAIN, "a tool call came without a name");
+        if (!call->name.len)
+            return openai_read_say(why, CODEC_AGAIN, "a tool call came without a name");
         if (!call->id.len) call->id = arena_printf(&d->arena, "call_%zu", i);
         tell_call(d);
     }
@@ -371,8 +380,9 @@ enum codec_verdict openai_event(void *decoder, str name, str data, struct fault 
     struct json *document;
     if (str_eq(str_trim(data), STR("[DONE]"))) return end(d, why);
     arena_reset(&d->event);
-    if (codec_json(&d->event, data, &document) || document->type != JSON_OBJECT)
-        return say(why, CODEC_AGAIN, "the provider sent something that is no JSON object");
+    if (codec_document(&d->event, data, &document, &d->said) || document->type != JSON_OBJECT)
+        return openai_read_say(why, CODEC_AGAIN,
+                               "the provider sent something that is no JSON object");
     if (is_error(name, document)) return read_error(document, why);
     read_usage(d, json_get(document, STR("usage")));
     const struct json *choices = json_get(document, STR("choices"));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * regcomp behind a walk over the expression that refuses what regcomp would take at a price:
+ * Regular expressions that cannot take our time or memory. regcomp behind a walk over the
+ * expression that refuses what regcomp would take at a price:
  *
  * - Repetition. `x+` and `x{n,m}` are compiled by copying x, so ((((x+)+)+)+)+ doubles at each
  *   level and (x{99}){99} is x ten thousand times. x* and x? inside each other are not copied, but
@@ -135,7 +136,7 @@ static void escape(struct walk *w)
         add(w, 1);
 }
 
-static void take(struct walk *w)
+static void pattern_take(struct walk *w)
 {
     char c = w->rest.p[0];
     switch (c) {
@@ -177,7 +178,7 @@ static const char *judge(str text)
     if (str_find_char(text, '\0') >= 0) return "contains a NUL";
     struct walk w = {.rest = text, .last = 1};
     while (w.rest.len && !w.refused) {
-        take(&w);
+        pattern_take(&w);
         if (w.nodes[w.depth] > SCRIPT_PATTERN_NODES_MAX)
             w.refused = "repeats too much: its repetitions multiply";
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Playing a turn. A call waits for its timer, or is posted to the loop; only as a posted task does
- * it call the sink:
+ * A known answer of a model, given in chunks at a pace. A call waits for its timer, or is posted to
+ * the loop; only as a posted task does it call the sink:
  *
  *               delay or gap                 nothing to wait for
  *     start -> WAITING ---timer---> POSTED <---------------------.
@@ -95,39 +95,25 @@ static void call_free(struct model_call *call)
 
 /* ---- delivering ---- */
 
-static void begin_call(struct model_call *call, const struct piece *piece)
-{
-    char id[48];
-    snprintf(id, sizeof id, "call_%u_%zu", call->play.round, ++call->calls);
-    call->named = true;
-    call->sink.on_call(call->arg, call->calls - 1, str_c(id), piece->name);
-}
-
-static void send_chunk(struct model_call *call, const struct piece *piece)
-{
-    str chunk = player_chars(str_drop(piece->bytes, call->at), call->play.chunk);
-    call->at += chunk.len;
-    switch (piece->kind) {
-    case PIECE_REASONING:
-        call->sink.on_reasoning(call->arg, chunk);
-        break;
-    case PIECE_TEXT:
-        call->sink.on_text(call->arg, chunk);
-        break;
-    case PIECE_CALL:
-        call->sink.on_args(call->arg, call->calls - 1, chunk);
-        break;
-    }
-}
-
 /* One callback, and one step further. */
 static void step(struct model_call *call)
 {
     const struct piece *piece = &call->play.pieces[call->piece];
-    if (piece->kind == PIECE_CALL && !call->named)
-        begin_call(call, piece);
-    else
-        send_chunk(call, piece);
+    if (piece->kind == PIECE_CALL && !call->named) {
+        char id[48];
+        snprintf(id, sizeof id, "call_%u_%zu", call->play.round, ++call->calls);
+        call->named = true;
+        call->sink.on_call(call->arg, call->calls - 1, str_c(id), piece->name);
+    } else {
+        str chunk = player_chars(str_drop(piece->bytes, call->at), call->play.chunk);
+        call->at += chunk.len;
+        if (piece->kind == PIECE_REASONING)
+            call->sink.on_reasoning(call->arg, chunk);
+        else if (piece->kind == PIECE_TEXT)
+            call->sink.on_text(call->arg, chunk);
+        else
+            call->sink.on_args(call->arg, call->calls - 1, chunk);
+    }
     if (call->at < piece->bytes.len) return;
     call->piece++;
     call->at = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model behind HTTP: one POST for each call, its answer read as it comes. What differs between
- * providers is in their codecs (codec.h).
+ * A model behind HTTP: one POST for each call, its stream read through a codec into the sink. What
+ * differs between providers is in their codecs (codec.h).
  *
  *     start ──▶ ASKED ──2xx, event stream──▶ STREAM ──▶ events ──▶ decoder ──▶ sink
  *                 │──── 2xx, JSON ─────────▶ DOCUMENT, one event at its end
@@ -14,7 +14,7 @@
  * Invariants:
  * 1. Sink callbacks come only from the client's on_body and on_done, and from a deferred end; never from
  *    inside start, and none once `over` is set, which cancel and on_end do.
- * 2. A call is freed when none of its functions is on the stack: leave() does it, and cancel where
+ * 2. A call is freed when none of its functions is on the stack: provider_leave() does it, and cancel where
  *    nothing is `inside`.
  * 3. A call that is over does not touch its provider: the model may be gone while it drains.
  * 4. A text of a server passes status_clean before anybody sees it. The client's reasons hold no
@@ -95,7 +95,7 @@ static void on_drain(void *arg)
 }
 
 /* What led here is off the stack. */
-static void leave(struct model_call *call)
+static void provider_leave(struct model_call *call)
 {
     call->inside = false;
     if (!call->over || call->drain) return;
@@ -119,7 +119,7 @@ static void cancel(struct model_call *call)
     if (call->over) return; /* inside its own on_end */
     close_call(call);
     loop_defer_cancel(client_loop(call->client), &call->early);
-    if (!call->inside) leave(call);
+    if (!call->inside) provider_leave(call);
 }
 
 /* ---- the end ---- */
@@ -141,13 +141,6 @@ static void end_call(struct model_call *call, enum model_end end)
 static str clean(struct model_call *call, str words)
 {
     return status_clean(&call->arena, words, call->provider->options.api_key);
-}
-
-static void end_unavailable(struct model_call *call, const char *what, str words)
-{
-    fault(&call->why, ERR_MODEL_UNAVAILABLE, "%s %s%.*s", call->provider->host, what,
-          STR_ARG(words));
-    end_call(call, MODEL_AGAIN);
 }
 
 static void end_too_large(struct model_call *call, const char *what, size_t bytes)
@@ -266,9 +259,11 @@ static void judge_type(struct model_call *call, str type)
         buf_init(&call->body, MODEL_EVENT_BYTES_MAX);
         begin_decoder(call);
     } else {
-        end_unavailable(call,
-                        "did not answer with an event stream; check base_url of the model. Got ",
-                        clean(call, type));
+        str got = clean(call, type);
+        fault(&call->why, ERR_MODEL_UNAVAILABLE,
+              "%s did not answer with an event stream; check base_url of the model. Got %.*s",
+              call->provider->host, STR_ARG(got));
+        end_call(call, MODEL_AGAIN);
     }
 }
 
@@ -288,7 +283,7 @@ static void on_head(void *arg, struct client_request *request, int status)
                                client_header_get(request, STR("Retry-After")),
                                client_header_get(request, STR("Date")), clock_wall(&clock_system));
     }
-    leave(call);
+    provider_leave(call);
 }
 
 static void on_body(void *arg, str bytes)
@@ -305,7 +300,7 @@ static void on_body(void *arg, str bytes)
         size_t room = call->body.max - call->body.len;
         buf_append(&call->body, (str){bytes.p, bytes.len < room ? bytes.len : room});
     }
-    leave(call);
+    provider_leave(call);
 }
 
 static void on_done(void *arg, enum err e, const struct fault *reason)
@@ -332,7 +327,7 @@ static void on_early(struct loop_defer *defer)
     struct model_call *call = CONTAINER(defer, struct model_call, early);
     call->inside = true;
     end_too_large(call, "the request", MODEL_REQUEST_BYTES_MAX);
-    leave(call);
+    provider_leave(call);
 }
 
 static void send_call(struct model_call *call, struct arena *arena, str body)

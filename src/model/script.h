@@ -25,8 +25,15 @@ enum err script_parse(const char *name, str text, struct script **ret_script, st
     MUST_USE;
 void script_free(struct script *script); /* NULL is fine */
 
-/* The turn for this message and round (from 1), the last one if there are fewer; NULL if no line
- * matches. */
-struct script_turn *script_turn(const struct script *script, str message, uint32_t round);
+/* What answers this request, with SCRIPT_COUNTED where the script does not say a usage; a turn that
+ * fails counts the attempt. What is made for it lives in the arena. False if no line matches. */
+bool script_answer(const struct script *script, const struct model_request *request,
+                   struct arena *arena, struct play *ret_play);
+
+/* What people may say first; empty behind the last one. */
+str script_starter(const struct script *script, size_t index, bool chinese);
+
+extern const str
+    demo_script; /* demo.script, which the build puts into the program (scripts/embed.c) */
 
 #endif

@@ -52,8 +52,7 @@ static void write_images(struct json_writer *w, const struct model_message *mess
         json_object(w);
         json_member(w, STR("mimeType"), image->mime);
         json_member(w, STR("filename"), image->filename);
-        json_key(w, STR("size"));
-        json_number_u64(w, image->bytes.len);
+        json_member_u64(w, STR("size"), image->bytes.len);
         json_member(w, STR("sha256"), str_c(hex));
         json_object_end(w);
     }
@@ -66,8 +65,7 @@ static void write_message(struct json_writer *w, const struct model_message *mes
     json_member(w, STR("role"), message->role);
     json_member(w, STR("text"), message->text);
     if (message->tool_calls.len) {
-        json_key(w, STR("toolCalls"));
-        json_raw(w, message->tool_calls);
+        json_member_raw(w, STR("toolCalls"), message->tool_calls);
     }
     if (message->tool_call_id.len) json_member(w, STR("toolCallId"), message->tool_call_id);
     if (message->image_count) write_images(w, message);
@@ -77,15 +75,13 @@ static void write_message(struct json_writer *w, const struct model_message *mes
 static void write_request(struct json_writer *w, const struct model_request *request)
 {
     json_object(w);
-    json_key(w, STR("round"));
-    json_number_u64(w, request->round);
+    json_member_u64(w, STR("round"), request->round);
     json_member(w, STR("system"), request->system);
     json_key(w, STR("messages"));
     json_array(w);
     for (size_t i = 0; i < request->count; i++) write_message(w, &request->messages[i]);
     json_array_end(w);
-    json_key(w, STR("tools"));
-    json_raw(w, request->tools.len ? request->tools : STR("[]"));
+    json_member_raw(w, STR("tools"), request->tools.len ? request->tools : STR("[]"));
     json_member(w, STR("locale"), request->locale);
     json_object_end(w);
 }
@@ -121,24 +117,15 @@ static bool append(int fd, str line)
 
 static bool log_request(int fd, const struct model_request *request)
 {
-    AUTO(buf_done) struct buf line;
-    struct json_writer w;
-    buf_init(&line, line_bytes_max(request));
-    json_write_begin(&w, &line);
-    write_request(&w, request);
-    buf_char(&line, '\n');
-    assert(!line.full);
-    return append(fd, buf_str(&line));
+    AUTO(json_doc_done) struct json_doc doc;
+    json_doc_open(&doc, line_bytes_max(request));
+    write_request(&doc.w, request);
+    buf_char(&doc.buf, '\n');
+    assert(!doc.buf.full);
+    return append(fd, buf_str(&doc.buf));
 }
 
 /* ---- what is answered ---- */
-
-static bool fails(struct script_turn *turn)
-{
-    if (turn->failures == turn->failures_max) return false;
-    if (turn->failures_max != UINT32_MAX) turn->failures++;
-    return true;
-}
 
 static struct model_call *scripted_start(void *self, const struct model_request *request,
                                          const struct model_sink *sink, void *arg)
@@ -146,17 +133,17 @@ static struct model_call *scripted_start(void *self, const struct model_request 
     const struct scripted *model = self;
     if (model->log >= 0 && !log_request(model->log, request))
         return player_start(model->loop, &no_log, NULL, sink, arg);
-    struct script_turn *turn =
-        script_turn(model->script, player_last_user(request), request->round);
-    if (!turn) return player_start(model->loop, &no_line, NULL, sink, arg);
-
-    struct play play = fails(turn) ? turn->failing : turn->play;
+    AUTO(arena_done) struct arena arena;
+    arena_init(&arena);
+    struct play play;
+    if (!script_answer(model->script, request, &arena, &play))
+        return player_start(model->loop, &no_line, NULL, sink, arg);
     struct model_usage counted = player_usage(request, play.pieces, play.count);
     struct model_usage *usage = &play.usage;
     if (usage->input_tokens == SCRIPT_COUNTED) usage->input_tokens = counted.input_tokens;
     if (usage->output_tokens == SCRIPT_COUNTED) usage->output_tokens = counted.output_tokens;
     play.round = request->round;
-    return player_start(model->loop, &play, NULL, sink, arg);
+    return player_start(model->loop, &play, &arena, sink, arg);
 }
 
 static void scripted_free(void *self)
@@ -198,14 +185,18 @@ static enum err read_file(const char *path, struct buf *text, struct fault *rete
     return OK;
 }
 
-/* It holds conversations: nobody else may read it. */
-static enum err open_log(const char *path, int *ret_fd, struct fault *reterr)
+static void take(struct loop *loop, struct script *script, int log, const char *name,
+                 struct model *ret_model)
 {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return fault(reterr, ERR_CONFIG, "%s: cannot be written: %s", path, strerror(errno));
-    *ret_fd = fd;
-    return OK;
+    struct scripted *model = malloc(sizeof *model);
+    if (!model) abort();
+    *model = (struct scripted){loop, script, log};
+    *ret_model = (struct model){.ops = &scripted_ops,
+                                .self = model,
+                                .provider = name,
+                                .name = name,
+                                .images = true,
+                                .retry_ms = RUN_RETRY_MS};
 }
 
 enum err model_scripted(struct loop *loop, const char *path, const char *log,
@@ -217,19 +208,34 @@ enum err model_scripted(struct loop *loop, const char *path, const char *log,
     int fd = -1;
     enum err e = read_file(path, &text, reterr);
     if (!e) e = script_parse(path, buf_str(&text), &script, reterr);
-    if (!e && log) e = open_log(log, &fd, reterr);
+    if (!e && log) {
+        /* Conversations: nobody else may read them. */
+        fd = open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        if (fd < 0)
+            e = fault(reterr, ERR_CONFIG, "%s: cannot be written: %s", log, strerror(errno));
+    }
     if (e) {
         script_free(script);
         return e;
     }
-    struct scripted *model = malloc(sizeof *model);
-    if (!model) abort();
-    *model = (struct scripted){loop, script, fd};
-    *ret_model = (struct model){.ops = &scripted_ops,
-                                .self = model,
-                                .provider = "scripted",
-                                .name = "scripted",
-                                .images = true,
-                                .retry_ms = RUN_RETRY_MS};
+    take(loop, script, fd, "scripted", ret_model);
     return OK;
+}
+
+/* ---- the demo ---- */
+
+void model_demo(struct loop *loop, struct model *ret_model)
+{
+    struct script *script = NULL;
+    struct fault fault;
+    enum err e = script_parse("demo.script", demo_script, &script, &fault);
+    if (e) abort(); /* the file is ours, and a test reads it */
+    take(loop, script, -1, "demo", ret_model);
+}
+
+str model_starter(const struct model *model, size_t index, bool chinese)
+{
+    const struct scripted *scripted = model->self;
+    return model->ops == &scripted_ops ? script_starter(scripted->script, index, chinese)
+                                       : STR_EMPTY;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Refusals of providers.
+ * What a provider's refusal means: again or not, when, and in which words, with keys hidden.
  *
  * Again or not is a table; what is not in it follows its first digit: 5xx is worth another attempt,
  * 3xx and 4xx are not. A redirect is not followed, because the key would go along.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Naming the tools of a request.
+ * Names of tools on their way to a provider and back.
  *
  *     ours          files_read    files.read             files.write
  *     theirs        files_read    files_read_3f9a01c4    files_write
@@ -39,7 +39,7 @@ static str other_name(struct arena *arena, str ours, str theirs, unsigned try)
                         SUFFIX_DIGITS, digits);
 }
 
-static void take(struct map *taken, str name)
+static void tool_names_take(struct map *taken, str name)
 {
     enum err e = map_put(taken, name, taken);
     assert(!e); /* as many as there are tools */
@@ -51,7 +51,7 @@ static str free_name(struct arena *arena, struct map *taken, str ours)
 {
     str base = codec_name(arena, ours), name = base;
     for (unsigned try = 0; map_get(taken, name); try++) name = other_name(arena, ours, base, try);
-    take(taken, name);
+    tool_names_take(taken, name);
     return name;
 }
 
@@ -67,7 +67,8 @@ static str name_of(const struct json *tool)
     return json_text(json_get(tool, STR("name")));
 }
 
-static struct tool_names choose(struct arena *arena, struct arena *keep, const struct json *tools)
+static struct tool_names tool_names_choose(struct arena *arena, struct arena *keep,
+                                           const struct json *tools)
 {
     struct tool_name *rows = arena_array(arena, tools->count, sizeof *rows), *kept = NULL;
     size_t count = 0;
@@ -75,7 +76,7 @@ static struct tool_names choose(struct arena *arena, struct arena *keep, const s
     map_init(&taken, tools->count + 1);
     for (const struct json *tool = tools->child; tool; tool = tool->next) {
         str name = name_of(tool);
-        if (str_eq(codec_name(arena, name), name)) take(&taken, name);
+        if (str_eq(codec_name(arena, name), name)) tool_names_take(&taken, name);
     }
     for (const struct json *tool = tools->child; tool; tool = tool->next) {
         str name = name_of(tool);
@@ -132,16 +133,14 @@ static str write_list(struct arena *arena, const struct tool_names *names, const
                                     const struct tool_names *names, const struct json *item))
 {
     enum { ESCAPE_BYTES_MAX = 6 }; /* of a byte of a key */
-    AUTO(buf_done) struct buf out;
-    struct json_writer w;
-    buf_init(&out, ESCAPE_BYTES_MAX * list->raw.len + list->count * TOOL_NAME_BYTES_MAX);
-    json_write_begin(&w, &out);
-    json_array(&w);
+    AUTO(json_doc_done) struct json_doc doc;
+    json_doc_open(&doc, ESCAPE_BYTES_MAX * list->raw.len + list->count * TOOL_NAME_BYTES_MAX);
+    json_array(&doc.w);
     for (const struct json *item = list->child; item; item = item->next)
-        write(arena, &w, names, item);
-    json_array_end(&w);
-    assert(!out.full);
-    return arena_str(arena, buf_str(&out));
+        write(arena, &doc.w, names, item);
+    json_array_end(&doc.w);
+    assert(!doc.buf.full);
+    return json_doc_copy(&doc, arena);
 }
 
 /* Does a call have a name that the provider does not take, or that means another tool there? */
@@ -173,7 +172,7 @@ struct tool_names tool_names_give(struct arena *arena, struct arena *keep,
 {
     struct tool_names names = {0};
     const struct json *tools = parse_list(arena, request->tools);
-    if (tools) names = choose(arena, keep, tools);
+    if (tools) names = tool_names_choose(arena, keep, tools);
     if (names.count) request->tools = write_list(arena, &names, tools, write_named);
     name_calls(arena, &names, request);
     return names;

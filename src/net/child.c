@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Child processes by fork and exec, their pipes and their end as watched descriptors.
+ * Child processes by fork and exec: their pipes and their end as watched descriptors, and that they
+ * end with us.
  *
  *     child_new --fork--> STARTING --status pipe closed by exec--> RUNNING
  *         |                   |                                      |
@@ -19,6 +20,8 @@
  *   process is needed. We keep the reading end open as well, so that a child that closes descriptor 3, or
  *   dies before us, does not untie the others. PR_SET_PDEATHSIG is only for kernels that refuse this: it
  *   kills the child alone, and while threads of ours still hold the pipe, so its own would live on.
+ * - The wall (wall.c): it sees neither our data nor our memory. What fails there comes back as a negative
+ *   errno, and nothing is executed.
  * - Signals are as a program expects them: we ignore SIGPIPE, which it would inherit.
  * - The limit of open files is the usual one: we raise ours to what the system allows, and programs
  *   that use select or close all descriptors one by one suffer from that.
@@ -50,11 +53,13 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "net/loop.h"
+#include "net/wall.h"
 
 enum { READ_BYTES = 64 * 1024, LIFE_FD = 3, STATUS_FD = 4, FREE_FD = 16 };
 
-enum state { STARTING, RUNNING, ENDING, ENDED };
+enum child_state { STARTING, RUNNING, ENDING, ENDED };
 
 /* Our end of a pipe, or the pidfd. */
 struct end {
@@ -66,8 +71,9 @@ struct child {
     struct loop *loop;
     const struct child_ops *ops;
     void *arg;
-    enum state state;
+    enum child_state state;
     pid_t pid;
+    struct wall *wall; /* NULL: none */
     struct end process, status, in, out[CHILD_STREAMS];
     int life; /* its number is the higher of the two, so it is closed first when we are gone */
     int life_read;
@@ -89,20 +95,15 @@ struct child {
 };
 
 /* What the new process needs, made before the fork. */
-struct plan {
+struct child_plan {
     char **argv, **env;
     char **paths; /* to be tried in order; NULL at the end */
     int in, out, err, life, status;
     pid_t parent;
     struct rlimit files;
+    const struct wall *wall;
+    char *cwd; /* NULL: it has no name */
 };
-
-static void *make(size_t size)
-{
-    void *p = calloc(1, size);
-    if (!p) abort();
-    return p;
-}
 
 /* ---- descriptors ---- */
 
@@ -133,6 +134,7 @@ static void close_fd(int *fd)
 static void release(struct child *child)
 {
     if (!child->freed || child->busy || (child->pid && !child->given_up)) return;
+    if (child->pid && child->wall) wall_child_remove(child->wall, child->pid);
     end_close(&child->process);
     loop_defer_cancel(child->loop, &child->later);
     timer_free(child->timer);
@@ -140,13 +142,13 @@ static void release(struct child *child)
     free(child);
 }
 
-static void enter(struct child *child)
+static void child_enter(struct child *child)
 {
     child->busy++;
 }
 
 /* The child may be gone after this. */
-static void leave(struct child *child)
+static void child_leave(struct child *child)
 {
     child->busy--;
     release(child);
@@ -183,7 +185,7 @@ static void close_pipes(struct child *child)
 static void on_timer(void *arg)
 {
     struct child *child = arg;
-    enter(child);
+    child_enter(child);
     if (child->freed) {
         child->given_up = true; /* not even SIGKILL: it hangs in the kernel */
     } else if (child->state == ENDING) {
@@ -195,16 +197,7 @@ static void on_timer(void *arg)
         child->next_signal = first ? SIGKILL : 0;
         if (first) timer_start(child->timer, child->patience);
     }
-    leave(child);
-}
-
-static void explain_end(struct child *child, int status)
-{
-    if (child->why.err) return; /* exec failed */
-    if (WIFSIGNALED(status))
-        fault(&child->why, ERR_IO, "%s was killed by signal %d", child->program, WTERMSIG(status));
-    else
-        fault(&child->why, ERR_IO, "%s ended with status %d", child->program, WEXITSTATUS(status));
+    child_leave(child);
 }
 
 static void look_at_status(struct child *child);
@@ -213,30 +206,40 @@ static void on_process(void *arg, int events)
 {
     (void)events;
     struct child *child = arg;
-    enter(child);
+    child_enter(child);
     look_at_status(child);
     int status = 0;
     send_signal(child, SIGKILL); /* the rest of the group; the child itself is past it */
     pid_t ended = waitpid(child->pid, &status, WNOHANG);
     if (ended == child->pid || (ended < 0 && errno == ECHILD)) {
+        if (child->wall) wall_child_remove(child->wall, child->pid);
         child->pid = 0;
         child->next_signal = 0;
         end_close(&child->process);
         end_close(&child->in);
         close_fd(&child->life);
         close_fd(&child->life_read);
-        explain_end(child, status);
+        bool killed = WIFSIGNALED(status);
+        if (!child->why.err) /* set if exec failed */
+            fault(&child->why, ERR_IO, "%s %s %d", child->program,
+                  killed ? "was killed by signal" : "ended with status",
+                  killed ? WTERMSIG(status) : WEXITSTATUS(status));
         child->state = ENDING;
         if (!child->freed) timer_start(child->timer, CHILD_DRAIN_MS);
         end_if_drained(child);
     }
-    leave(child);
+    child_leave(child);
 }
 
 /* ---- the beginning ---- */
 
 static void explain_start(struct child *child, int error)
 {
+    if (error < 0) {
+        fault(&child->why, ERR_IO, "%s cannot be started: no wall between it and our data: %s",
+              child->program, strerror(-error));
+        return;
+    }
     const char *what = error == ENOENT    ? "no such program"
                        : error == EACCES  ? "it may not be executed"
                        : error == ENOEXEC ? "it is no program, and names no interpreter"
@@ -264,22 +267,22 @@ static void on_status(void *arg, int events)
 {
     (void)events;
     struct child *child = arg;
-    enter(child);
+    child_enter(child);
     look_at_status(child);
-    leave(child);
+    child_leave(child);
 }
 
 /* What could not be told from inside a function of ours. */
 static void on_later(struct loop_defer *defer)
 {
     struct child *child = CONTAINER(defer, struct child, later);
-    enter(child);
+    child_enter(child);
     end_if_drained(child);
     if (child->hung_up && !child->told_hangup && child->state == RUNNING && !child->freed) {
         child->told_hangup = true;
         child->ops->on_hangup(child->arg);
     }
-    leave(child);
+    child_leave(child);
 }
 
 static void hang_up(struct child *child)
@@ -311,28 +314,21 @@ static void on_out(void *arg, int events)
 {
     (void)events;
     struct child *child = arg;
-    enter(child);
+    child_enter(child);
     read_some(child, CHILD_OUT);
-    leave(child);
+    child_leave(child);
 }
 
 static void on_err(void *arg, int events)
 {
     (void)events;
     struct child *child = arg;
-    enter(child);
+    child_enter(child);
     read_some(child, CHILD_ERR);
-    leave(child);
+    child_leave(child);
 }
 
 /* ---- input ---- */
-
-static void drop_input(struct child *child)
-{
-    end_close(&child->in);
-    buf_done(&child->input);
-    child->input_done = 0;
-}
 
 /* Returns how much of it the pipe took; closes the input if it is broken. */
 static size_t write_some(struct child *child, str bytes)
@@ -344,34 +340,30 @@ static size_t write_some(struct child *child, str bytes)
         return (size_t)count;
     }
     if (errno != EAGAIN && errno != EINTR) {
-        drop_input(child);
+        end_close(&child->in);
+        buf_done(&child->input);
+        child->input_done = 0;
         hang_up(child);
     }
     return 0;
-}
-
-static void flush_input(struct child *child)
-{
-    str waiting = str_drop(buf_str(&child->input), child->input_done);
-    child->input_done += write_some(child, waiting);
-    if (child->in.fd < 0) return;
-    if (child->input_done < child->input.len) {
-        watch_set(child->in.watch, 2);
-        return;
-    }
-    buf_done(&child->input); /* a long message is not kept in memory */
-    child->input_done = 0;
-    watch_set(child->in.watch, 0);
-    if (child->input_ends) end_close(&child->in);
 }
 
 static void on_in(void *arg, int events)
 {
     (void)events;
     struct child *child = arg;
-    enter(child);
-    flush_input(child);
-    leave(child);
+    child_enter(child);
+    child->input_done += write_some(child, str_drop(buf_str(&child->input), child->input_done));
+    bool open = child->in.fd >= 0;
+    if (open && child->input_done < child->input.len) {
+        watch_set(child->in.watch, 2);
+    } else if (open) {
+        buf_done(&child->input); /* a long message is not kept in memory */
+        child->input_done = 0;
+        watch_set(child->in.watch, 0);
+        if (child->input_ends) end_close(&child->in);
+    }
+    child_leave(child);
 }
 
 enum err child_write(struct child *child, str bytes)
@@ -437,7 +429,7 @@ static char **program_paths(struct arena *arena, str name, char *const *env)
 }
 
 /* Tie the group to us: see the top. We may be gone already. */
-static void tie_to_parent(const struct plan *plan)
+static void tie_to_parent(const struct child_plan *plan)
 {
     struct pollfd life = {.fd = LIFE_FD, .events = POLLIN};
     int flags = fcntl(LIFE_FD, F_GETFL);
@@ -448,7 +440,7 @@ static void tie_to_parent(const struct plan *plan)
     if (poll(&life, 1, 0) != 0 || getppid() != plan->parent) _exit(127);
 }
 
-static int exec_program(const struct plan *plan)
+static int exec_program(const struct child_plan *plan)
 {
     int error = ENOENT;
     for (char **path = plan->paths; *path; path++) {
@@ -461,7 +453,7 @@ static int exec_program(const struct plan *plan)
 
 /* The new process. First out of the way of the numbers that are wanted, which are free if we were
  * started without them. */
-static _Noreturn void become(const struct plan *plan)
+static _Noreturn void become(const struct child_plan *plan)
 {
     int from[] = {plan->in, plan->out, plan->err, plan->life, plan->status};
     setpgid(0, 0);
@@ -478,13 +470,14 @@ static _Noreturn void become(const struct plan *plan)
     sigprocmask(SIG_SETMASK, &none, NULL);
     setrlimit(RLIMIT_NOFILE, &plan->files);
 
-    int error = exec_program(plan);
+    int error = plan->wall ? -wall_raise(plan->wall, plan->cwd) : 0;
+    if (!error) error = exec_program(plan);
     ssize_t told = write(STATUS_FD, &error, sizeof error);
     _exit(told == sizeof error ? 127 : 126);
 }
 
 /* All signals wait meanwhile: a handler of ours must not run in the child. */
-static pid_t fork_into(const struct plan *plan)
+static pid_t fork_into(const struct child_plan *plan)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -498,14 +491,6 @@ static pid_t fork_into(const struct plan *plan)
 }
 
 enum { PIPES = 5 }; /* in, out, err, life, status */
-
-static int open_pipes(int pipes[PIPES][2])
-{
-    for (int i = 0; i < PIPES; i++) pipes[i][0] = pipes[i][1] = -1;
-    for (int i = 0; i < PIPES; i++)
-        if (pipe2(pipes[i], O_CLOEXEC)) return -1;
-    return 0;
-}
 
 static void not_blocking(int fd)
 {
@@ -524,10 +509,12 @@ static void fail_start(struct child *child, int pipes[PIPES][2], int error)
     loop_defer(child->loop, &child->later);
 }
 
-static void start(struct child *child, struct plan *plan)
+static void start(struct child *child, struct child_plan *plan)
 {
     int pipes[PIPES][2];
-    if (open_pipes(pipes)) {
+    for (int i = 0; i < PIPES; i++) pipes[i][0] = pipes[i][1] = -1;
+    for (int i = 0; i < PIPES; i++) {
+        if (pipe2(pipes[i], O_CLOEXEC) == 0) continue;
         fail_start(child, pipes, errno);
         return;
     }
@@ -555,6 +542,7 @@ static void start(struct child *child, struct plan *plan)
         return;
     }
     child->pid = pid;
+    if (child->wall) wall_child_add(child->wall, pid);
     child->life_read = pipes[3][0];
     child->life = pipes[3][1];
     close(plan->in), close(plan->out), close(plan->err), close(plan->status);
@@ -571,10 +559,11 @@ struct child *child_new(struct loop *loop, const struct child_options *options,
                         const struct child_ops *ops, void *arg)
 {
     assert(options->command_count > 0);
-    struct child *child = make(sizeof *child);
+    struct child *child = mem_new(sizeof *child);
     child->loop = loop;
     child->ops = ops;
     child->arg = arg;
+    child->wall = options->wall;
     child->later.fn = on_later;
     child->timer = timer_new(loop, on_timer, child);
     child->process.fd = child->status.fd = child->in.fd = -1;
@@ -586,10 +575,14 @@ struct child *child_new(struct loop *loop, const struct child_options *options,
 
     struct arena arena;
     arena_init(&arena);
-    struct plan plan = {.argv = c_strings(&arena, options->command, options->command_count),
-                        .env = c_strings(&arena, options->env, options->env_count)};
+    struct child_plan plan = {.argv = c_strings(&arena, options->command, options->command_count),
+                              .env = c_strings(&arena, options->env, options->env_count)};
     plan.paths = program_paths(&arena, name, plan.env);
+    plan.wall = child->wall;
+    plan.cwd = child->wall ? getcwd(NULL, 0) : NULL;
+    if (child->wall) wall_kind(child->wall); /* which one: found out before the fork */
     start(child, &plan);
+    free(plan.cwd);
     arena_done(&arena);
     return child;
 }

@@ -18,6 +18,7 @@
 
 struct child;
 struct loop;
+struct wall;
 
 enum child_stream { CHILD_OUT, CHILD_ERR, CHILD_STREAMS };
 
@@ -25,11 +26,11 @@ enum child_stream { CHILD_OUT, CHILD_ERR, CHILD_STREAMS };
 struct child_ops {
     void (*on_start)(void *arg); /* the program runs; before any output of it */
     void (*on_output)(void *arg, enum child_stream stream, str bytes); /* borrowed */
-    /* It closed its input or its standard output: there is nobody to talk to. Once, and only while
-     * it runs. */
+    /* The program closed its input or its standard output: there is nobody to talk to. Once, and only
+     * while it runs. */
     void (*on_hangup)(void *arg);
-    /* It has ended, or could not be started; `why` says so in words. Last, and once: all its output
-     * has come before. */
+    /* The program has ended, or could not be started; `why` says so in words. Last, and once: all its
+     * output has come before. */
     void (*on_end)(void *arg, const struct fault *why);
 };
 
@@ -40,6 +41,7 @@ struct child_options {
     const str *env; /* "NAME=value", the whole environment */
     size_t env_count;
     size_t input_bytes_max; /* that wait for the child to read them */
+    struct wall *wall;      /* that it lives behind, outlives it; NULL: it is one of ours */
 };
 
 /* Everything is copied; ops must outlive the child. Never fails here: failure is an on_end. */

@@ -1,6 +1,8 @@
+#include "base/mem.h"
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP/1.1 requests, read strictly: RFC 9112, and RFC 9110 for the fields that frame a message.
+ * The parser of HTTP/1.1 requests, resumable and strict: RFC 9112, and RFC 9110 for the fields that
+ * frame a message.
  *
  * A head is read twice. The scan looks at each byte once, as it comes, and refuses the first that
  * cannot stand where it stands; it knows where the head ends and nothing else. What it has passed
@@ -34,7 +36,7 @@
 
 #include "net/http1_int.h"
 
-enum phase {
+enum http1_phase {
     PHASE_HEAD,
     PHASE_BODY,
     PHASE_LENGTH,
@@ -46,7 +48,7 @@ enum phase {
     PHASE_ERROR,
 };
 
-enum step {
+enum http1_step {
     AT_START, /* up to AT_METHOD nothing of a request has come */
     AT_EMPTY_LF,
     AT_AGAIN,
@@ -123,7 +125,7 @@ static bool all(str s, unsigned class)
 
 /* ---- Helpers of all phases ------------------------------------------------------------------- */
 
-static enum err refuse(struct http1 *p, enum err e, const char *reason)
+static enum err http1_refuse(struct http1 *p, enum err e, const char *reason)
 {
     p->error = e;
     p->reason = reason;
@@ -131,12 +133,12 @@ static enum err refuse(struct http1 *p, enum err e, const char *reason)
     return e;
 }
 
-static enum err bad(struct http1 *p, const char *reason)
+static enum err http1_bad(struct http1 *p, const char *reason)
 {
-    return refuse(p, ERR_BAD_REQUEST, reason);
+    return http1_refuse(p, ERR_BAD_REQUEST, reason);
 }
 
-static void enter(struct http1 *p, enum phase phase, enum step step)
+static void http1_enter(struct http1 *p, enum http1_phase phase, enum http1_step step)
 {
     p->phase = (uint8_t)phase;
     p->step = (uint8_t)step;
@@ -149,7 +151,7 @@ static void drop_byte(str *in)
 }
 
 /* Take one byte and go on at `step`. */
-static void advance(struct http1 *p, str *in, enum step step)
+static void advance(struct http1 *p, str *in, enum http1_step step)
 {
     drop_byte(in);
     p->step = (uint8_t)step;
@@ -178,7 +180,7 @@ static enum err scan_empty_line(struct http1 *p, str *in)
 {
     if (p->step == AT_START && *in->p == '\r') advance(p, in, AT_EMPTY_LF);
     if (p->step == AT_EMPTY_LF && in->len) {
-        if (*in->p != '\n') return bad(p, "carriage return without line feed");
+        if (*in->p != '\n') return http1_bad(p, "carriage return without line feed");
         advance(p, in, AT_AGAIN);
     }
     if (p->step != AT_EMPTY_LF && in->len) p->step = AT_METHOD;
@@ -189,9 +191,9 @@ static enum err scan_method(struct http1 *p, str *in)
 {
     bool more = take_run(p, in, TOKEN);
     if (p->count > HTTP_METHOD_BYTES_MAX)
-        return refuse(p, ERR_NOT_IMPLEMENTED, "method too long to be one");
+        return http1_refuse(p, ERR_NOT_IMPLEMENTED, "method too long to be one");
     if (!more) return OK;
-    if (*in->p != ' ' || p->count == 0) return bad(p, "malformed method");
+    if (*in->p != ' ' || p->count == 0) return http1_bad(p, "malformed method");
     advance(p, in, AT_TARGET);
     return OK;
 }
@@ -200,9 +202,9 @@ static enum err scan_target(struct http1 *p, str *in)
 {
     bool more = take_run(p, in, TARGET);
     if (p->count > HTTP_TARGET_BYTES_MAX)
-        return refuse(p, ERR_URI_TOO_LONG, "request target too long");
+        return http1_refuse(p, ERR_URI_TOO_LONG, "request target too long");
     if (!more) return OK;
-    if (*in->p != ' ' || p->count == 0) return bad(p, "malformed request target");
+    if (*in->p != ' ' || p->count == 0) return http1_bad(p, "malformed request target");
     advance(p, in, AT_VERSION);
     return OK;
 }
@@ -213,7 +215,7 @@ static enum err scan_version(struct http1 *p, str *in)
     while (in->len && form[p->count]) {
         char expected = form[p->count];
         if (expected == '0' ? (*in->p < '0' || *in->p > '9') : *in->p != expected)
-            return bad(p, "malformed HTTP version");
+            return http1_bad(p, "malformed HTTP version");
         drop_byte(in);
         p->count++;
     }
@@ -228,7 +230,7 @@ static enum err scan_field_start(struct http1 *p, str *in)
         advance(p, in, AT_LAST_LF);
         return OK;
     }
-    if (p->fields == HTTP_FIELDS_MAX) return refuse(p, ERR_HEAD_TOO_LARGE, "too many fields");
+    if (p->fields == HTTP_FIELDS_MAX) return http1_refuse(p, ERR_HEAD_TOO_LARGE, "too many fields");
     p->fields++;
     p->step = AT_NAME;
     p->count = 0;
@@ -238,7 +240,7 @@ static enum err scan_field_start(struct http1 *p, str *in)
 static enum err scan_name(struct http1 *p, str *in)
 {
     if (!take_run(p, in, TOKEN)) return OK;
-    if (*in->p != ':' || p->count == 0) return bad(p, "malformed field name");
+    if (*in->p != ':' || p->count == 0) return http1_bad(p, "malformed field name");
     advance(p, in, AT_VALUE);
     return OK;
 }
@@ -246,14 +248,14 @@ static enum err scan_name(struct http1 *p, str *in)
 static enum err scan_value(struct http1 *p, str *in)
 {
     if (!take_run(p, in, VALUE)) return OK;
-    if (*in->p != '\r') return bad(p, "control character in a field value");
+    if (*in->p != '\r') return http1_bad(p, "control character in a field value");
     advance(p, in, AT_VALUE_LF);
     return OK;
 }
 
 static enum err scan_line_feed(struct http1 *p, str *in)
 {
-    if (*in->p != '\n') return bad(p, "carriage return without line feed");
+    if (*in->p != '\n') return http1_bad(p, "carriage return without line feed");
     advance(p, in, p->step == AT_VALUE_LF ? AT_FIELD : AT_DONE);
     return OK;
 }
@@ -285,38 +287,10 @@ const char *http_method_name(enum http_method method)
     return methods[method].p;
 }
 
-static enum err read_method(struct http1 *p, str name)
-{
-    for (size_t i = 0; i < COUNT(methods); i++) {
-        if (!str_eq(name, methods[i])) continue;
-        p->head.method = (enum http_method)i;
-        return OK;
-    }
-    return refuse(p, ERR_NOT_IMPLEMENTED, "unknown method");
-}
-
-/* "HTTP/1.1": the scan has left nothing open but the two digits. */
-static enum err read_version(struct http1 *p, str version)
-{
-    if (version.p[5] != '1') return refuse(p, ERR_VERSION, "only HTTP/1.0 and HTTP/1.1 are spoken");
-    p->head.minor = version.p[7] != '0';
-    return OK;
-}
-
 static bool port_valid(str port)
 {
     uint64_t number;
     return port.len <= 5 && str_to_u64(port, &number) == OK && number <= UINT16_MAX;
-}
-
-static bool ipv6_valid(str address)
-{
-    char text[INET6_ADDRSTRLEN];
-    struct in6_addr parsed;
-    if (address.len >= sizeof text) return false;
-    memcpy(text, address.p, address.len);
-    text[address.len] = '\0';
-    return inet_pton(AF_INET6, text, &parsed) == 1;
 }
 
 /* A name, IPv4 address or [IPv6] address, and a port or none. No user, no empty name. */
@@ -329,18 +303,13 @@ static bool host_valid(str host)
     }
     str rest = str_drop(host, 1);
     str address = str_split(&rest, ']');
-    if (!rest.p || !ipv6_valid(address)) return false;
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr parsed;
+    if (!rest.p || address.len >= sizeof text) return false;
+    memcpy(text, address.p, address.len);
+    text[address.len] = '\0';
+    if (inet_pton(AF_INET6, text, &parsed) != 1) return false;
     return rest.len == 0 || (rest.p[0] == ':' && port_valid(str_drop(rest, 1)));
-}
-
-/* Every escape is whole and none is a NUL. */
-static bool escapes_valid(str path)
-{
-    for (ptrdiff_t at; (at = str_find_char(path, '%')) >= 0;) {
-        path = str_drop(path, (size_t)at);
-        if (http1_decode_char(&path, false) < 0) return false;
-    }
-    return true;
 }
 
 /* "http://host/path": what was said to a proxy; its host counts, not the Host field's. Returns the
@@ -368,22 +337,34 @@ static enum err read_target(struct http1 *p, str target)
         return OK;
     }
     str rest = target.p[0] == '/' ? target : cut_authority(p, target);
-    if (!rest.p) return bad(p, "malformed request target");
+    if (!rest.p) return http1_bad(p, "malformed request target");
 
     p->head.path = str_split(&rest, '?');
     if (rest.p) p->head.query = rest;
     if (p->head.path.len == 0) p->head.path = STR("/"); /* "http://host?query" */
-    return escapes_valid(p->head.path) ? OK : bad(p, "malformed escape in the path");
+    str path = p->head.path; /* every escape is whole and none is a NUL */
+    for (ptrdiff_t at; (at = str_find_char(path, '%')) >= 0;) {
+        path = str_drop(path, (size_t)at);
+        if (http1_decode_char(&path, false) < 0)
+            return http1_bad(p, "malformed escape in the path");
+    }
+    return OK;
 }
 
-/* The version comes first: in another version the rest of the line may mean something else. */
+/* The version comes first: in another version the rest of the line may mean something else. Of
+ * "HTTP/1.1" the scan has left nothing open but the two digits. */
 static enum err read_request_line(struct http1 *p, str line)
 {
     str method = str_split(&line, ' ');
     str target = str_split(&line, ' ');
-    enum err e = read_version(p, line);
-    if (!e) e = read_method(p, method);
-    return e ? e : read_target(p, target);
+    if (line.p[5] != '1')
+        return http1_refuse(p, ERR_VERSION, "only HTTP/1.0 and HTTP/1.1 are spoken");
+    p->head.minor = line.p[7] != '0';
+    size_t i = 0;
+    while (i < COUNT(methods) && !str_eq(method, methods[i])) i++;
+    if (i == COUNT(methods)) return http1_refuse(p, ERR_NOT_IMPLEMENTED, "unknown method");
+    p->head.method = (enum http_method)i;
+    return read_target(p, target);
 }
 
 /* ---- Reading a head: fields ------------------------------------------------------------------ */
@@ -408,18 +389,18 @@ static bool see_once(struct http1 *p, unsigned flag)
 
 static enum err read_host(struct http1 *p, str value)
 {
-    if (!see_once(p, SEEN_HOST)) return bad(p, "more than one Host");
-    if (!host_valid(value)) return bad(p, "malformed Host");
+    if (!see_once(p, SEEN_HOST)) return http1_bad(p, "more than one Host");
+    if (!host_valid(value)) return http1_bad(p, "malformed Host");
     if (!p->head.host.p) p->head.host = value;
     return OK;
 }
 
 static enum err read_length(struct http1 *p, str value)
 {
-    if (!see_once(p, SEEN_LENGTH)) return bad(p, "more than one Content-Length");
+    if (!see_once(p, SEEN_LENGTH)) return http1_bad(p, "more than one Content-Length");
     enum err e = str_to_u64(value, &p->head.length);
-    if (e == ERR_TOO_LARGE) return refuse(p, e, "body too large");
-    if (e) return bad(p, "malformed Content-Length");
+    if (e == ERR_TOO_LARGE) return http1_refuse(p, e, "body too large");
+    if (e) return http1_bad(p, "malformed Content-Length");
     p->head.has_length = true;
     return OK;
 }
@@ -428,18 +409,19 @@ static enum err read_length(struct http1 *p, str value)
  * not known, which is worse (400) than a coding that we merely cannot undo (501). */
 static enum err read_coding(struct http1 *p, str value)
 {
-    if (!see_once(p, SEEN_CODING)) return bad(p, "more than one Transfer-Encoding");
-    if (p->head.minor == 0) return bad(p, "Transfer-Encoding in HTTP/1.0");
+    if (!see_once(p, SEEN_CODING)) return http1_bad(p, "more than one Transfer-Encoding");
+    if (p->head.minor == 0) return http1_bad(p, "Transfer-Encoding in HTTP/1.0");
     bool other = false;
     while (value.p) {
         str coding = str_trim(str_split(&value, ','));
-        if (coding.len == 0 || !all(coding, TOKEN)) return bad(p, "malformed Transfer-Encoding");
+        if (coding.len == 0 || !all(coding, TOKEN))
+            return http1_bad(p, "malformed Transfer-Encoding");
         bool last = !value.p;
         if (last != str_eq_nocase(coding, STR("chunked")))
-            return bad(p, "chunked must be the last transfer coding");
+            return http1_bad(p, "chunked must be the last transfer coding");
         other |= !last;
     }
-    if (other) return refuse(p, ERR_NOT_IMPLEMENTED, "unknown transfer coding");
+    if (other) return http1_refuse(p, ERR_NOT_IMPLEMENTED, "unknown transfer coding");
     p->head.chunked = true;
     return OK;
 }
@@ -473,25 +455,18 @@ static const struct {
     {STR("Expect"), read_expect},
 };
 
-static enum err read_field(struct http1 *p, const struct http_field *field)
-{
-    for (size_t i = 0; i < COUNT(meanings); i++)
-        if (str_eq_nocase(field->name, meanings[i].name)) return meanings[i].read(p, field->value);
-    return OK;
-}
-
 /* ---- Reading a head: the whole --------------------------------------------------------------- */
 
 /* What the fields mean together. */
 static enum err judge_head(struct http1 *p)
 {
     struct http_head *head = &p->head;
-    if (head->minor > 0 && !(p->seen & SEEN_HOST)) return bad(p, "Host is missing");
+    if (head->minor > 0 && !(p->seen & SEEN_HOST)) return http1_bad(p, "Host is missing");
     if (!head->host.p) head->host = STR_EMPTY;
     if (head->chunked && head->has_length)
-        return bad(p, "Content-Length and Transfer-Encoding together");
+        return http1_bad(p, "Content-Length and Transfer-Encoding together");
     if (p->seen & SEEN_EXPECT_OTHER)
-        return refuse(p, ERR_EXPECTATION, "only 100-continue can be expected");
+        return http1_refuse(p, ERR_EXPECTATION, "only 100-continue can be expected");
 
     bool body = head->chunked || head->length > 0;
     head->expect_continue = (p->seen & SEEN_CONTINUE) && body && head->minor > 0;
@@ -514,14 +489,15 @@ static enum err read_head(struct http1 *p)
     enum err e = read_request_line(p, cut_line(&rest));
     if (e) return e;
 
-    if (p->fields) p->head.fields = calloc(p->fields, sizeof *p->head.fields);
-    if (p->fields && !p->head.fields) abort();
+    if (p->fields) p->head.fields = mem_array(p->fields, sizeof *p->head.fields);
     while (p->head.field_count < p->fields) {
         struct http_field *field = &p->head.fields[p->head.field_count++];
         str line = cut_line(&rest);
         field->name = str_split(&line, ':');
         field->value = str_trim(line);
-        e = read_field(p, field);
+        size_t i = 0;
+        while (i < COUNT(meanings) && !str_eq_nocase(field->name, meanings[i].name)) i++;
+        if (i < COUNT(meanings)) e = meanings[i].read(p, field->value);
         if (e) return e;
     }
     return judge_head(p);
@@ -541,11 +517,11 @@ static enum http1_event feed_head(struct http1 *p, str *input)
 
     if (p->step == AT_DONE) {
         if (read_head(p)) return HTTP1_ERROR;
-        enter(p, PHASE_BODY, AT_START);
+        http1_enter(p, PHASE_BODY, AT_START);
         return HTTP1_HEAD;
     }
     if (p->line.len < HTTP_HEAD_BYTES_MAX) return HTTP1_MORE;
-    refuse(p, ERR_HEAD_TOO_LARGE, "request head too large");
+    http1_refuse(p, ERR_HEAD_TOO_LARGE, "request head too large");
     return HTTP1_ERROR;
 }
 
@@ -553,7 +529,7 @@ static enum http1_event feed_head(struct http1 *p, str *input)
 
 static enum http1_event finish(struct http1 *p)
 {
-    enter(p, PHASE_END, AT_START);
+    http1_enter(p, PHASE_END, AT_START);
     return HTTP1_END;
 }
 
@@ -561,16 +537,16 @@ static enum http1_event feed_body(struct http1 *p, str *input)
 {
     (void)input;
     if (p->head.chunked) {
-        enter(p, PHASE_CHUNK, AT_SIZE);
+        http1_enter(p, PHASE_CHUNK, AT_SIZE);
         return HTTP1_MORE;
     }
     if (p->head.length == 0) return finish(p);
     if (p->head.length > p->room) {
-        refuse(p, ERR_TOO_LARGE, "body too large");
+        http1_refuse(p, ERR_TOO_LARGE, "body too large");
         return HTTP1_ERROR;
     }
     p->left = p->head.length;
-    enter(p, PHASE_LENGTH, AT_START);
+    http1_enter(p, PHASE_LENGTH, AT_START);
     return HTTP1_MORE;
 }
 
@@ -593,10 +569,10 @@ static enum http1_event feed_length(struct http1 *p, str *input)
 
 /* *( ";" name [ "=" ( token / quoted-string ) ] ) CR: the step behind c. The white space that RFC
  * 9112 7.1.1 calls bad is refused. */
-static enum step next_in_extension(enum step step, char c)
+static enum http1_step next_in_extension(enum http1_step step, char c)
 {
     bool token = is(c, TOKEN);
-    enum step over = c == ';' ? AT_EXT : c == '\r' ? AT_SIZE_LF : AT_NOWHERE;
+    enum http1_step over = c == ';' ? AT_EXT : c == '\r' ? AT_SIZE_LF : AT_NOWHERE;
     switch (step) {
     case AT_EXT:
         return token ? AT_EXT_NAME : AT_NOWHERE;
@@ -619,10 +595,10 @@ static enum step next_in_extension(enum step step, char c)
 
 static enum err scan_extension(struct http1 *p, char c)
 {
-    enum step next = next_in_extension((enum step)p->step, c);
-    if (next == AT_NOWHERE) return bad(p, "malformed chunk extension");
+    enum http1_step next = next_in_extension((enum http1_step)p->step, c);
+    if (next == AT_NOWHERE) return http1_bad(p, "malformed chunk extension");
     if (next != AT_SIZE_LF && ++p->ext_bytes > HTTP_CHUNK_EXT_BYTES_MAX)
-        return bad(p, "chunk extensions too long");
+        return http1_bad(p, "chunk extensions too long");
     p->step = (uint8_t)next;
     return OK;
 }
@@ -631,31 +607,32 @@ static enum err scan_size(struct http1 *p, char c)
 {
     int digit = char_hex(c);
     if (digit >= 0) {
-        if (p->count == HTTP_CHUNK_DIGITS_MAX) return bad(p, "chunk size too long");
+        if (p->count == HTTP_CHUNK_DIGITS_MAX) return http1_bad(p, "chunk size too long");
         p->left = p->left << 4 | (unsigned)digit;
         p->count++;
         return OK;
     }
-    if (p->count == 0 || (c != ';' && c != '\r')) return bad(p, "malformed chunk size");
+    if (p->count == 0 || (c != ';' && c != '\r')) return http1_bad(p, "malformed chunk size");
     if (c == '\r') {
         p->step = AT_SIZE_LF;
         return OK;
     }
     p->step = AT_EXT;
-    return ++p->ext_bytes > HTTP_CHUNK_EXT_BYTES_MAX ? bad(p, "chunk extensions too long") : OK;
+    return ++p->ext_bytes > HTTP_CHUNK_EXT_BYTES_MAX ? http1_bad(p, "chunk extensions too long")
+                                                     : OK;
 }
 
 /* The chunk line is over: data of that size follows, or the trailers. */
 static enum err end_chunk_line(struct http1 *p, char c)
 {
-    if (c != '\n') return bad(p, "carriage return without line feed");
-    if (p->left > p->room) return refuse(p, ERR_TOO_LARGE, "body too large");
+    if (c != '\n') return http1_bad(p, "carriage return without line feed");
+    if (p->left > p->room) return http1_refuse(p, ERR_TOO_LARGE, "body too large");
     p->room -= p->left;
     p->fields = 0;
     if (p->left)
-        enter(p, PHASE_DATA, AT_START);
+        http1_enter(p, PHASE_DATA, AT_START);
     else
-        enter(p, PHASE_TRAILER, AT_FIELD);
+        http1_enter(p, PHASE_TRAILER, AT_FIELD);
     return OK;
 }
 
@@ -684,7 +661,7 @@ static enum http1_event feed_data(struct http1 *p, str *input)
 {
     if (input->len == 0) return HTTP1_MORE;
     take_piece(p, input);
-    if (p->left == 0) enter(p, PHASE_DATA_END, AT_DATA_CR);
+    if (p->left == 0) http1_enter(p, PHASE_DATA_END, AT_DATA_CR);
     return HTTP1_BODY;
 }
 
@@ -692,12 +669,12 @@ static enum http1_event feed_data_end(struct http1 *p, str *input)
 {
     while (input->len && p->phase == PHASE_DATA_END) {
         if (*input->p != (p->step == AT_DATA_CR ? '\r' : '\n')) {
-            bad(p, "chunk does not end where its size says");
+            http1_bad(p, "chunk does not end where its size says");
             return HTTP1_ERROR;
         }
         bool over = p->step == AT_DATA_LF;
         advance(p, input, AT_DATA_LF);
-        if (over) enter(p, PHASE_CHUNK, AT_SIZE);
+        if (over) http1_enter(p, PHASE_CHUNK, AT_SIZE);
     }
     return HTTP1_MORE;
 }
@@ -715,7 +692,7 @@ static enum http1_event feed_trailer(struct http1 *p, str *input)
 
     if (p->step == AT_DONE) return finish(p);
     if (p->trailer_bytes < HTTP_TRAILER_BYTES_MAX) return HTTP1_MORE;
-    refuse(p, ERR_HEAD_TOO_LARGE, "trailers too large");
+    http1_refuse(p, ERR_HEAD_TOO_LARGE, "trailers too large");
     return HTTP1_ERROR;
 }
 

@@ -14,6 +14,8 @@
 #include "base/limits.h"
 #include "base/str.h"
 
+struct arena;
+
 /* Methods we know by name; an unknown token is answered 501. */
 #define HTTP_METHODS(X) \
     X(GET)              \
@@ -54,6 +56,9 @@ struct http_head {
 
 /* Value of the first field of that name (case does not matter), or {NULL, 0}. */
 str http_head_get(const struct http_head *head, str name);
+
+/* The same head, alive as long as the arena. */
+struct http_head *http_head_copy(struct arena *arena, const struct http_head *head);
 
 /* Does the comma-separated list of all fields `name` hold `token`, whatever its case? */
 bool http_head_has_token(const struct http_head *head, str name, str token);

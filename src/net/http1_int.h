@@ -7,14 +7,6 @@
 
 #include "base/str.h"
 
-/* Value of a hexadecimal digit, or -1. */
-static inline int char_hex(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    c = char_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Take one byte, or one escape, off the front of *s, which is not empty. -1 if it is malformed or a
  * NUL. `plus` makes '+' a space. */
 static inline int http1_decode_char(str *s, bool plus)

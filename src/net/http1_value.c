@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading what a parsed head holds: fields by name, lists, escapes, query parameters, cookies.
- * Pure, and without memory of its own: results borrow from the head or stand where the caller says.
+ * Values of a parsed head: fields by name, lists, escapes, query parameters, cookies. Pure, and
+ * without memory of its own: results borrow from the head or stand where the caller says. A head
+ * that has to outlive its parser is copied.
  */
 #include "net/http1.h"
 
+#include <string.h>
+
+#include "base/arena.h"
 #include "net/http1_int.h"
 
 str http_head_get(const struct http_head *head, str name)
@@ -14,18 +18,39 @@ str http_head_get(const struct http_head *head, str name)
     return (str){NULL, 0};
 }
 
-static bool list_has(str list, str token)
+static str move_in(char **at, str text)
 {
-    while (list.p)
-        if (str_eq_nocase(str_trim(str_split(&list, ',')), token)) return true;
-    return false;
+    str copy = {*at, text.len};
+    if (text.len) memcpy(*at, text.p, text.len);
+    *at += text.len;
+    return copy;
+}
+
+struct http_head *http_head_copy(struct arena *arena, const struct http_head *head)
+{
+    size_t len = head->target.len + head->path.len + head->query.len + head->host.len;
+    for (size_t i = 0; i < head->field_count; i++)
+        len += head->fields[i].name.len + head->fields[i].value.len;
+    struct http_head *copy = ARENA_NEW(arena, struct http_head);
+    char *at = arena_alloc(arena, len + 1);
+    *copy = *head;
+    copy->target = move_in(&at, head->target);
+    copy->path = move_in(&at, head->path);
+    copy->query = move_in(&at, head->query);
+    copy->host = move_in(&at, head->host);
+    copy->fields = arena_array(arena, head->field_count + 1, sizeof *copy->fields);
+    for (size_t i = 0; i < head->field_count; i++)
+        copy->fields[i] = (struct http_field){move_in(&at, head->fields[i].name),
+                                              move_in(&at, head->fields[i].value)};
+    return copy;
 }
 
 bool http_head_has_token(const struct http_head *head, str name, str token)
 {
     for (size_t i = 0; i < head->field_count; i++) {
-        const struct http_field *field = &head->fields[i];
-        if (str_eq_nocase(field->name, name) && list_has(field->value, token)) return true;
+        if (!str_eq_nocase(head->fields[i].name, name)) continue;
+        for (str list = head->fields[i].value; list.p;)
+            if (str_eq_nocase(str_trim(str_split(&list, ',')), token)) return true;
     }
     return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The writing half of a connection: answers, their heads, and the long answers of streams.
+ * The writing half of an HTTP connection: answers, their heads, and the long answers of streams.
  *
  * An answer is built in `out` and offered to the socket at once; only what it does not take is
  * kept. Answers to pipelined requests are collected while conn_process runs and leave in one write.
@@ -44,9 +44,20 @@ static void conn_flushed(struct http_conn *conn)
     }
     conn->state = CONN_IDLE;
     conn_wait(conn, SPAN_IDLE);
+    conn_idle(conn);
     if (conn->processing) return;
     sock_read_start(conn->sock);
     if (conn->ahead.len) conn_resume(conn);
+}
+
+/* The loop writes these when the reader makes room; it is watched from now on. */
+static void conn_write(struct http_conn *conn, const str *pieces, size_t count)
+{
+    conn->writing = true;
+    sock_write(conn->sock, pieces, count);
+    conn->pending = sock_pending(conn->sock);
+    pace_begin(&conn->pace, loop_now(conn->server->loop));
+    conn_wait(conn, SPAN_STALL);
 }
 
 /* Write `out` and `tail`; what the socket does not take now, it takes when it can. */
@@ -69,12 +80,17 @@ void conn_flush(struct http_conn *conn)
     size_t of_out = (size_t)taken < pieces[0].len ? (size_t)taken : pieces[0].len;
     pieces[0] = str_drop(pieces[0], of_out);
     pieces[1] = str_drop(pieces[1], (size_t)taken - of_out);
+    /* Many changes may have been begun before the first answer: what is told of them, too, ends with
+     * the share. Whoever sends them again with the same key is told again. */
+    if (conn->out.len > HTTP_CORK_BYTES_MAX &&
+        budget_owes(conn->server->options.budget, POOL_UNSENT, &conn->account)) {
+        conn_close(conn);
+        return;
+    }
     conn->sending = conn->out;
     buf_init(&conn->out, HTTP_ANSWER_BYTES_MAX);
-    conn->writing = true;
-    sock_write(conn->sock, pieces, 2);
-    conn->pending = sock_pending(conn->sock);
-    conn_wait(conn, SPAN_STALL);
+    conn_hold(conn, conn->sending.len);
+    conn_write(conn, pieces, 2);
 }
 
 void conn_on_writable(void *arg, bool failed)
@@ -85,6 +101,7 @@ void conn_on_writable(void *arg, bool failed)
         return;
     }
     conn->writing = false;
+    charge_drop(&conn->unsent);
     conn_return_buf(conn->server, &conn->sending);
     deadline_clear(&conn->deadline);
     if (conn->state == CONN_STREAM) {
@@ -123,16 +140,6 @@ static const char *phrase(int status)
     return "Status";
 }
 
-static const char *server_date(struct http_server *server)
-{
-    msec second = loop_now(server->loop) / 1000;
-    if (second != server->date_at) {
-        server->date_at = second;
-        clock_http_date(clock_wall(&clock_system), server->date);
-    }
-    return server->date;
-}
-
 static void put(struct buf *out, const char *name, str value)
 {
     buf_append(out, str_c(name));
@@ -152,14 +159,6 @@ static bool put_fields(struct buf *out, const struct http_field *fields, size_t 
     return cached;
 }
 
-/* An Upgrade field is named in the Connection field, RFC 9110, 7.8. */
-static bool has_upgrade(const struct http_field *fields, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_eq_nocase(fields[i].name, STR("Upgrade"))) return true;
-    return false;
-}
-
 /* Head of an answer, up to but without the empty line. The version is always ours (RFC 9110, 6.2).
  */
 static void put_head(struct http_conn *conn, int status, const char *content_type,
@@ -171,7 +170,10 @@ static void put_head(struct http_conn *conn, int status, const char *content_typ
     buf_u64(out, (uint64_t)status);
     buf_char(out, ' ');
     put(out, phrase(status), STR_EMPTY);
-    put(out, "Date: ", str_c(server_date(server)));
+    msec second = loop_now(server->loop) / 1000;
+    if (second != server->date_at) clock_http_date(clock_wall(&clock_system), server->date);
+    server->date_at = second;
+    put(out, "Date: ", str_c(server->date));
     if (content_type) put(out, "Content-Type: ", str_c(content_type));
     if (conn->request) put(out, "X-Request-Id: ", str_c(conn->request->public.id));
     bool cached = put_fields(out, fields, field_count);
@@ -179,7 +181,9 @@ static void put_head(struct http_conn *conn, int status, const char *content_typ
         cached |= put_fields(out, conn->request->public.fields, conn->request->public.field_count);
     if (!cached) buf_append(out, STR("Cache-Control: no-store\r\n"));
     if (server->options.common_fields) buf_append(out, str_c(server->options.common_fields));
-    bool upgrade = has_upgrade(fields, field_count);
+    bool upgrade = false; /* such a field is named in the Connection field, RFC 9110, 7.8 */
+    for (size_t i = 0; i < field_count && !upgrade; i++)
+        upgrade = str_eq_nocase(fields[i].name, STR("Upgrade"));
     if (upgrade)
         put(out, "Connection: Upgrade", conn->keep_alive ? STR_EMPTY : STR(", close"));
     else if (!conn->keep_alive)
@@ -209,6 +213,7 @@ void conn_answered(struct http_conn *conn, int status)
     }
     conn->state = CONN_IDLE; /* conn_process flushes */
     conn_wait(conn, SPAN_IDLE);
+    conn_idle(conn);
 }
 
 static bool has_content(int status)
@@ -241,8 +246,26 @@ void conn_answer_head(struct http_conn *conn, const struct http_answer *answer, 
     buf_append(&conn->out, STR("\r\n"));
 }
 
+/* Is there room for this answer, if nobody reads it soon? What was changed is told, if need be with
+ * the last of the share and more than that (conn_flush). */
+static bool conn_may_hold(const struct http_conn *conn, const struct http_answer *answer)
+{
+    enum http_method method = conn->parser.head.method;
+    if (answer->body_static || answer->body.len <= HTTP_CORK_BYTES_MAX || !conn->request)
+        return true;
+    if (method != HTTP_GET || !conn_answer_has_body(conn, answer->status)) return true;
+    return budget_has(conn->server->options.budget, POOL_UNSENT, &conn->account, answer->body.len);
+}
+
 static void conn_answer(struct http_conn *conn, const struct http_answer *answer)
 {
+    if (!conn_may_hold(conn, answer)) {
+        struct fault why;
+        enum err e = fault(&why, ERR_RATE_LIMITED,
+                           "too much of earlier answers has not been read yet; read it first");
+        conn_refuse(conn, e, &why, false);
+        return;
+    }
     conn_answer_head(conn, answer, answer->body.len);
     bool body = conn_answer_has_body(conn, answer->status);
     if (body && answer->body_static && answer->body.len > 4096)
@@ -258,6 +281,13 @@ static void conn_answer(struct http_conn *conn, const struct http_answer *answer
     conn_answered(conn, answer->status);
 }
 
+bool http_has_field(const struct http_request *request, str name)
+{
+    for (size_t i = 0; i < request->field_count; i++)
+        if (str_eq_nocase(request->fields[i].name, name)) return true;
+    return false;
+}
+
 /* A refusal is the end of the connection unless the request was read to its end. */
 void conn_refuse(struct http_conn *conn, enum err e, const struct fault *why, bool close)
 {
@@ -266,11 +296,13 @@ void conn_refuse(struct http_conn *conn, enum err e, const struct fault *why, bo
     buf_init(&body, 4096);
     problem_write(&body, e, why);
     struct http_field retry = {STR("Retry-After"), STR("1")};
+    bool said = conn->request && http_has_field(&conn->request->public, STR("Retry-After"));
+    bool wait = !said && (e == ERR_RATE_LIMITED || e == ERR_SHUTTING_DOWN);
     conn_answer(conn, &(struct http_answer){
                           .status = err_status(e),
                           .content_type = PROBLEM_TYPE,
                           .fields = &retry,
-                          .field_count = e == ERR_RATE_LIMITED || e == ERR_SHUTTING_DOWN,
+                          .field_count = wait,
                           .body = buf_str(&body),
                           .close = close,
                       });
@@ -280,17 +312,11 @@ void conn_refuse(struct http_conn *conn, enum err e, const struct fault *why, bo
 /* ---- the handler's side ---- */
 
 /* The request's connection, ready to be answered; NULL, and the request freed, if the client has
- * gone. A request of our own making has none, and is told so. */
+ * gone. */
 struct http_conn *conn_of(struct http_request *public)
 {
     struct request *request = CONTAINER(public, struct request, public);
     struct http_conn *conn = public->conn;
-    if (public->on_reply) {
-        struct fault why;
-        enum err e = fault(&why, ERR_NOT_ACCEPTABLE, "this answer is sent over HTTP only");
-        http_answer_error(public, e, &why);
-        return NULL;
-    }
     if (conn) {
         assert(conn->state == CONN_HANDLING || conn->state == CONN_TAKING);
         assert(conn->request == request);
@@ -302,10 +328,6 @@ struct http_conn *conn_of(struct http_request *public)
 
 void http_answer(struct http_request *request, const struct http_answer *answer)
 {
-    if (request->on_reply) {
-        request_reply(CONTAINER(request, struct request, public), answer);
-        return;
-    }
     struct http_conn *conn = conn_of(request);
     if (conn) conn_answer(conn, answer);
 }
@@ -333,7 +355,7 @@ void http_answer_error(struct http_request *request, enum err e, const struct fa
 
 bool http_gone(const struct http_request *request)
 {
-    return !request->conn && !request->on_reply;
+    return !request->conn;
 }
 
 /* ---- streams ---- */
@@ -415,11 +437,16 @@ ptrdiff_t http_stream_try(struct http_conn *conn, const str *pieces, size_t coun
 bool http_stream_wait(struct http_conn *conn, const str *pieces, size_t count)
 {
     if (conn->state == CONN_CLOSED || conn->writing) return false;
-    conn->writing = true;
-    sock_write(conn->sock, pieces, count);
-    conn->pending = sock_pending(conn->sock);
-    conn_wait(conn, SPAN_STALL);
+    conn_write(conn, pieces, count);
     return true;
+}
+
+void http_stream_hold(struct http_conn *conn, size_t bytes)
+{
+    if (conn->state == CONN_CLOSED) return;
+    if (!charge_take(&conn->unsent, conn->server->options.budget, POOL_UNSENT, &conn->account,
+                     bytes))
+        conn_cut(conn);
 }
 
 void http_stream_end(struct http_conn *conn)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bodies that the handler takes as they come.
+ * Bodies of requests: how fast they must come, whose they are counted as, and those that a handler
+ * takes as they come (uploads), up to their end or the client's.
+ *
+ * A body that is kept until its request is answered is counted when the head is there, by the length
+ * that it says; one of unknown length as it grows.
  *
  * The handler has the request before its body. http_body_take lets the connection read on: pieces
  * go to the handler straight from the socket's bytes and are kept nowhere. A handler that cannot
@@ -16,14 +20,51 @@
  */
 #include "net/http_conn.h"
 
-/* Is the client slower than it may be over the whole body? */
+/* Has the client been slower than it may be of late? */
 bool conn_body_slow(struct http_conn *conn)
 {
-    conn->body_bytes += conn->parser.piece.len;
-    msec spent = loop_now(conn->server->loop) - conn->began;
-    msec allowed = conn->server->deadlines[SPAN_BODY].span +
-                   (msec)(conn->body_bytes * 1000 / HTTP_BODY_RATE_MIN);
-    return spent > allowed;
+    struct pace *pace = &conn->request->pace;
+    msec span = conn->server->deadlines[SPAN_BODY].span;
+    pace_count(pace, loop_now(conn->server->loop), span, conn->parser.piece.len);
+    return pace_slow(pace, span, HTTP_BODY_RATE_MIN);
+}
+
+/* ---- whose bodies ---- */
+
+static bool charged(const struct request *request)
+{
+    return !request->public.body_ignored && !request->public.body_streamed;
+}
+
+static bool http_body_take_it(struct request *request, struct http_server *server, uint64_t bytes)
+{
+    return charge_take(&request->charge, server->options.budget, POOL_BODIES,
+                       &request->public.account, bytes);
+}
+
+/* With the head, before a byte of the body is taken. One that is too long is refused as that. */
+enum err conn_body_charge(struct http_conn *conn, struct fault *reterr)
+{
+    struct request *request = conn->request;
+    const struct http_head *head = &conn->parser.head;
+    uint64_t bytes = head->chunked ? HTTP_BODY_STEP_BYTES : head->length;
+    if (head->chunked && bytes > request->body.max) bytes = request->body.max;
+    if (!charged(request) || bytes > request->body.max) return OK;
+    if (http_body_take_it(request, conn->server, bytes)) return OK;
+    return fault(reterr, ERR_RATE_LIMITED,
+                 "too much is on its way here already for this %s; wait for an answer first",
+                 request->public.account.known ? "user" : "address");
+}
+
+bool conn_body_room(struct http_conn *conn)
+{
+    struct request *request = conn->request;
+    uint64_t needed = request->body.len + conn->parser.piece.len;
+    if (!conn->server->options.budget || !charged(request) || needed <= request->charge.bytes)
+        return true;
+    uint64_t more = needed - request->charge.bytes;
+    return http_body_take_it(request, conn->server,
+                             more > HTTP_BODY_STEP_BYTES ? more : HTTP_BODY_STEP_BYTES);
 }
 
 /* Only if it waits for this word, and if its body is not refused for its length. */
@@ -115,8 +156,8 @@ void http_body_take(struct http_request *public, const struct http_body_ops *ops
     }
     assert(conn->state == CONN_HANDLING);
     conn->state = CONN_TAKING;
-    conn->began = request->paused_at = loop_now(request->loop);
-    conn->body_bytes = 0;
+    request->paused_at = loop_now(request->loop);
+    pace_begin(&request->pace, request->paused_at);
     if (conn->server->stopping) {
         conn_body_break(conn, ERR_SHUTTING_DOWN);
         return;
@@ -144,6 +185,6 @@ void http_body_resume(struct http_request *public)
     if (!request->paused) return;
     request->paused = false;
     if (!conn || conn->state != CONN_TAKING) return;
-    conn->began += loop_now(request->loop) - request->paused_at;
+    pace_skip(&request->pace, loop_now(request->loop) - request->paused_at);
     read_on(conn);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcurl's multi interface on our loop.
+ * The HTTP client: libcurl's multi interface on our loop, for requests to models, tools and
+ * platforms.
  *
  * libcurl names the sockets it wants watched and one moment at which it wants to be called; we
  * answer with watches and a timer. Inside its callbacks it must not be entered again, and callers'
@@ -52,16 +53,17 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/mem.h"
 #include "net/ip.h"
 #include "net/loop.h"
 
-enum state { WAITING, ACTIVE, ENDED, CANCELLED, DONE };
+enum http_client_state { WAITING, ACTIVE, ENDED, CANCELLED, DONE };
 
 /* What the peer is doing while we wait. */
-enum phase { CONNECTING, ANSWERING, STREAMING, PHASE_COUNT };
+enum http_client_phase { CONNECTING, ANSWERING, STREAMING, PHASE_COUNT };
 
-struct link {
-    struct link *prev, *next;
+struct http_client_link {
+    struct http_client_link *prev, *next;
 };
 
 struct client {
@@ -69,7 +71,7 @@ struct client {
     CURLM *multi;
     struct timer *timer; /* the moment libcurl wants to be called */
     struct loop_defer work;
-    struct link active, todo;
+    struct http_client_link active, todo;
     size_t count;
     size_t resumed; /* requests that work has to set going again */
     bool busy;      /* inside libcurl, or calling on_done */
@@ -84,15 +86,15 @@ struct client_socket {
 };
 
 struct client_request {
-    struct link link;
+    struct http_client_link link;
     struct client *client;
     const struct client_ops *ops;
     void *arg;
     CURL *easy;
     struct curl_slist *headers;
-    enum state state;
+    enum http_client_state state;
 
-    enum phase phase;
+    enum http_client_phase phase;
     struct timer *timer;
     msec span[PHASE_COUNT], total_ms;
     msec started, quiet_since;
@@ -116,28 +118,21 @@ struct client_request {
     char detail[CURL_ERROR_SIZE];
 };
 
-static void *make(size_t size)
-{
-    void *p = calloc(1, size);
-    if (!p) abort();
-    return p;
-}
-
 /* libcurl calls that fail only when we misuse them or memory is gone. */
-static void must(int code)
+static void http_client_must(int code)
 {
     if (code == 0) return;
     fprintf(stderr, "client: libcurl failed with code %d\n", code);
     abort();
 }
 
-static void link_remove(struct link *link)
+static void link_remove(struct http_client_link *link)
 {
     link->prev->next = link->next;
     link->next->prev = link->prev;
 }
 
-static void link_append(struct link *list, struct link *link)
+static void link_append(struct http_client_link *list, struct http_client_link *link)
 {
     link->prev = list->prev;
     link->next = list;
@@ -145,13 +140,13 @@ static void link_append(struct link *list, struct link *link)
     list->prev = link;
 }
 
-static struct client_request *next_request(struct link *list)
+static struct client_request *next_request(struct http_client_link *list)
 {
     return list->next == list ? NULL : CONTAINER(list->next, struct client_request, link);
 }
 
 /* The only writer of a state after birth. */
-static void set_state(struct client_request *request, enum state state)
+static void set_state(struct client_request *request, enum http_client_state state)
 {
     static const unsigned from[] = {
         [ACTIVE] = 1 << WAITING,
@@ -221,7 +216,7 @@ static void on_request_timer(void *arg)
 }
 
 /* The peer did something: its time starts anew. A shorter span must move the timer itself. */
-static void enter_phase(struct client_request *request, enum phase phase)
+static void enter_phase(struct client_request *request, enum http_client_phase phase)
 {
     msec before = due(request);
     request->quiet_since = loop_now(request->client->loop);
@@ -277,21 +272,6 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-/* Take one line of a head: false when there are too many. */
-static bool keep_line(struct client_request *request, str line)
-{
-    request->head_bytes += line.len;
-    request->field_count++;
-    if (request->head_bytes > CLIENT_HEAD_BYTES_MAX || request->field_count > CLIENT_FIELDS_MAX) {
-        fault(&request->fault, ERR_TOO_LARGE,
-              "the header section of %s is larger than %d KiB or %d fields", request->peer,
-              CLIENT_HEAD_BYTES_MAX / 1024, CLIENT_FIELDS_MAX);
-        return false;
-    }
-    if (!request->head_done) buf_append(&request->head, line);
-    return true;
-}
-
 /* One line of a head, or of the trailer behind the body (counted, not kept). A server may send
  * interim heads (1xx) first; each head begins with a status line and ends with an empty one. */
 static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
@@ -305,9 +285,19 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
         request->field_count = 0; /* head_bytes goes on: interim heads are bounded too */
         return line.len;
     }
-    if (!str_eq(line, STR("\r\n")) && !str_eq(line, STR("\n")))
-        return keep_line(request, line) ? line.len : 0;
-
+    if (!str_eq(line, STR("\r\n")) && !str_eq(line, STR("\n"))) {
+        request->head_bytes += line.len;
+        request->field_count++;
+        if (request->head_bytes > CLIENT_HEAD_BYTES_MAX ||
+            request->field_count > CLIENT_FIELDS_MAX) {
+            fault(&request->fault, ERR_TOO_LARGE,
+                  "the header section of %s is larger than %d KiB or %d fields", request->peer,
+                  CLIENT_HEAD_BYTES_MAX / 1024, CLIENT_FIELDS_MAX);
+            return 0;
+        }
+        if (!request->head_done) buf_append(&request->head, line);
+        return line.len;
+    }
     long status = 0;
     curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status < 200 || request->head_done) return line.len;
@@ -369,19 +359,6 @@ static const struct {
     {CURLE_PROXY, ERR_NETWORK, true, "the proxy on the way to ", " failed"},
 };
 
-static void explain_code(struct client_request *request, CURLcode code)
-{
-    for (size_t i = 0; i < COUNT(failures); i++) {
-        if (failures[i].code != code) continue;
-        bool detail = failures[i].detail && request->detail[0];
-        fault(&request->fault, failures[i].err, "%s%s%s%s%s%s", failures[i].before, request->peer,
-              failures[i].after, detail ? " (" : "", detail ? request->detail : "",
-              detail ? ")" : "");
-        return;
-    }
-    fault(&request->fault, ERR_NETWORK, "%s: %s", request->peer, curl_easy_strerror(code));
-}
-
 /* Why libcurl ended the request, unless it was our doing and is recorded already. */
 static void explain(struct client_request *request, CURLcode code)
 {
@@ -389,16 +366,24 @@ static void explain(struct client_request *request, CURLcode code)
     curl_easy_getinfo(request->easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
     if (request->fault.err) return;
     if (code == CURLE_OK && request->head_done) return;
-    if (code == CURLE_OK)
+    size_t i = 0;
+    while (i < COUNT(failures) && failures[i].code != code) i++;
+    if (code == CURLE_OK) {
         fault(&request->fault, ERR_NETWORK, "%s closed the connection in the middle of its head",
               request->peer);
-    else if (code == CURLE_OPERATION_TIMEDOUT)
+    } else if (code == CURLE_OPERATION_TIMEDOUT) {
         fault_late(request);
-    else if (tunnel && tunnel / 100 != 2)
+    } else if (tunnel && tunnel / 100 != 2) {
         fault(&request->fault, ERR_NETWORK, "the proxy refused a tunnel to %s with status %ld",
               request->peer, tunnel);
-    else
-        explain_code(request, code);
+    } else if (i < COUNT(failures)) {
+        bool detail = failures[i].detail && request->detail[0];
+        fault(&request->fault, failures[i].err, "%s%s%s%s%s%s", failures[i].before, request->peer,
+              failures[i].after, detail ? " (" : "", detail ? request->detail : "",
+              detail ? ")" : "");
+    } else {
+        fault(&request->fault, ERR_NETWORK, "%s: %s", request->peer, curl_easy_strerror(code));
+    }
 }
 
 static void free_request(struct client_request *request)
@@ -412,13 +397,16 @@ static void free_request(struct client_request *request)
     if (request->folder_fd >= 0) close(request->folder_fd);
     buf_done(&request->head);
     free(request->body);
+#ifndef __clang_analyzer__ /* does not see that no list leads to it any more */
     free(request);
+#endif
 }
 
 static void end_request(struct client_request *request)
 {
     struct client *client = request->client;
-    must(curl_multi_remove_handle(client->multi, request->easy)); /* fine if it never was added */
+    http_client_must(
+        curl_multi_remove_handle(client->multi, request->easy)); /* fine if it never was added */
     if (request->state == ENDED) {
         set_state(request, DONE);
         request->ops->on_done(request->arg, request->fault.err, &request->fault);
@@ -426,71 +414,54 @@ static void end_request(struct client_request *request)
     free_request(request);
 }
 
-static void start_request(struct client_request *request)
+/* Requests that were let go on, each searched anew: callers may have cancelled any of them
+ * meanwhile. */
+static void resume_requests(struct client *client)
 {
-    set_state(request, ACTIVE);
-    request->started = request->quiet_since = loop_now(request->client->loop);
-    timer_start(request->timer, due(request) - request->started);
-    must(curl_multi_add_handle(request->client->multi, request->easy));
-}
-
-static void take_results(struct client *client)
-{
-    int left;
-    for (CURLMsg *message; (message = curl_multi_info_read(client->multi, &left));) {
-        CURLcode code = message->data.result;
-        struct client_request *request = NULL;
-        must(curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&request));
-        if (request->state != ACTIVE) continue; /* ended or cancelled meanwhile; in todo */
+    for (size_t left = client->resumed; left > 0; left--) {
+        struct http_client_link *at = client->active.next;
+        while (at != &client->active && !CONTAINER(at, struct client_request, link)->resumed)
+            at = at->next;
+        if (at == &client->active) return; /* the rest has ended since */
+        struct client_request *request = CONTAINER(at, struct client_request, link);
+        request->resumed = false;
+        client->resumed--;
+        if (request->paused || !request->stopped || request->state != ACTIVE) continue;
+        request->stopped = false;
+        /* libcurl hands out what it holds, in here; the caller may pause again, or cancel. */
+        CURLcode code = curl_easy_pause(request->easy, CURLPAUSE_CONT);
+        if (!code || request->state != ACTIVE) continue;
         explain(request, code);
         set_state(request, ENDED);
     }
 }
 
-/* libcurl hands out what it holds, in here; the caller may pause again, or cancel. */
-static void go_on(struct client_request *request)
-{
-    request->resumed = false;
-    request->client->resumed--;
-    if (request->paused || !request->stopped || request->state != ACTIVE) return;
-    request->stopped = false;
-    CURLcode code = curl_easy_pause(request->easy, CURLPAUSE_CONT);
-    if (!code || request->state != ACTIVE) return;
-    explain(request, code);
-    set_state(request, ENDED);
-}
-
-/* Searched anew each time: callers may have cancelled any of them meanwhile. */
-static struct client_request *resumed_request(const struct client *client)
-{
-    for (struct link *at = client->active.next; at != &client->active; at = at->next) {
-        struct client_request *request = CONTAINER(at, struct client_request, link);
-        if (request->resumed) return request;
-    }
-    return NULL;
-}
-
-static void resume_requests(struct client *client)
-{
-    for (size_t left = client->resumed; left > 0; left--) {
-        struct client_request *request = resumed_request(client);
-        if (!request) return; /* the rest has ended since */
-        go_on(request);
-    }
-}
-
-/* Everything that was written down in this turn. */
+/* Everything that was written down in this turn: what goes on, what libcurl has ended, what begins
+ * and what is over. */
 static void work(struct loop_defer *defer)
 {
     struct client *client = CONTAINER(defer, struct client, work);
     client->busy = true;
     resume_requests(client);
-    take_results(client);
+    int left;
+    for (CURLMsg *message; (message = curl_multi_info_read(client->multi, &left));) {
+        CURLcode code = message->data.result;
+        struct client_request *request = NULL;
+        http_client_must(
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&request));
+        if (request->state != ACTIVE) continue; /* ended or cancelled meanwhile; in todo */
+        explain(request, code);
+        set_state(request, ENDED);
+    }
     for (struct client_request *request; (request = next_request(&client->todo));) {
-        if (request->state == WAITING)
-            start_request(request);
-        else
+        if (request->state != WAITING) {
             end_request(request);
+            continue;
+        }
+        set_state(request, ACTIVE);
+        request->started = request->quiet_since = loop_now(client->loop);
+        timer_start(request->timer, due(request) - request->started);
+        http_client_must(curl_multi_add_handle(client->multi, request->easy));
     }
     client->busy = false;
 }
@@ -501,7 +472,7 @@ static void drive(struct client *client, curl_socket_t fd, int events)
 {
     int running;
     client->busy = true;
-    must(curl_multi_socket_action(client->multi, fd, events, &running));
+    http_client_must(curl_multi_socket_action(client->multi, fd, events, &running));
     client->busy = false;
     loop_defer(client->loop, &client->work);
 }
@@ -524,10 +495,10 @@ static int on_watch(CURL *easy, curl_socket_t fd, int what, void *arg, void *kno
         return 0;
     }
     if (!socket) {
-        socket = make(sizeof *socket);
+        socket = mem_new(sizeof *socket);
         *socket = (struct client_socket){.client = client, .fd = fd};
         socket->watch = watch_new(client->loop, fd, on_socket_ready, socket);
-        must(curl_multi_assign(client->multi, fd, socket));
+        http_client_must(curl_multi_assign(client->multi, fd, socket));
     }
     watch_set(socket->watch, (what & CURL_POLL_IN ? 1 : 0) | (what & CURL_POLL_OUT ? 2 : 0));
     return 0;
@@ -551,8 +522,9 @@ static void on_multi_timer(void *arg)
 
 struct client *client_new(struct loop *loop)
 {
-    must(curl_global_init(CURL_GLOBAL_DEFAULT)); /* counted by libcurl, from any thread */
-    struct client *client = make(sizeof *client);
+    http_client_must(
+        curl_global_init(CURL_GLOBAL_DEFAULT)); /* counted by libcurl, from any thread */
+    struct client *client = mem_new(sizeof *client);
     client->loop = loop;
     client->work.fn = work;
     client->active.prev = client->active.next = &client->active;
@@ -560,11 +532,12 @@ struct client *client_new(struct loop *loop)
     client->timer = timer_new(loop, on_multi_timer, client);
     client->multi = curl_multi_init();
     if (!client->multi) abort();
-    must(curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_watch));
-    must(curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client));
-    must(curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_set_timer));
-    must(curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client));
-    must(curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CLIENT_IDLE_CONNECTIONS_MAX));
+    http_client_must(curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_watch));
+    http_client_must(curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client));
+    http_client_must(curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_set_timer));
+    http_client_must(curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client));
+    http_client_must(
+        curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CLIENT_IDLE_CONNECTIONS_MAX));
     return client;
 }
 
@@ -591,7 +564,7 @@ void client_free(struct client *client)
         }
     }
     loop_defer_cancel(client->loop, &client->work);
-    must(curl_multi_cleanup(client->multi));
+    http_client_must(curl_multi_cleanup(client->multi));
     timer_free(client->timer);
     free(client);
     curl_global_cleanup();
@@ -599,41 +572,11 @@ void client_free(struct client *client)
 
 /* ---- the beginning of a request: options to libcurl ---- */
 
-#define SET(option, value) must(curl_easy_setopt(request->easy, option, value))
-
-static bool is_token(const char *text)
-{
-    static const char others[] = "!#$%&'*+-.^_`|~";
-    if (!*text) return false;
-    for (const char *c = text; *c; c++) {
-        bool letter = char_lower(*c) >= 'a' && char_lower(*c) <= 'z';
-        if (!letter && !(*c >= '0' && *c <= '9') && !strchr(others, *c)) return false;
-    }
-    return true;
-}
-
-static bool is_field_value(const char *text)
-{
-    for (const char *c = text; *c; c++)
-        if (((unsigned char)*c < ' ' && *c != '\t') || *c == 0x7f) return false;
-    return true;
-}
+#define SET(option, value) http_client_must(curl_easy_setopt(request->easy, option, value))
 
 static void free_url(CURLU **url)
 {
     curl_url_cleanup(*url);
-}
-
-/* Fill peer with "host" or "host:port"; libcurl's parser leaves user and password out of both. */
-static void name_peer(struct client_request *request, CURLU *url)
-{
-    char *host = NULL, *port = NULL;
-    if (curl_url_get(url, CURLUPART_HOST, &host, 0)) return;
-    bool given = !curl_url_get(url, CURLUPART_PORT, &port, 0);
-    snprintf(request->peer, sizeof request->peer, "%s%s%s", host, given ? ":" : "",
-             given ? port : "");
-    curl_free(host);
-    curl_free(port);
 }
 
 static enum err set_url(struct client_request *request, const char *text)
@@ -652,7 +595,15 @@ static enum err set_url(struct client_request *request, const char *text)
     curl_free(scheme);
     if (!known)
         return fault_field(reterr, ERR_INVALID_FIELD, "url", "the URL must be http or https");
-    name_peer(request, url);
+    /* The peer is "host" or "host:port"; libcurl's parser leaves user and password out of both. */
+    char *host = NULL, *port = NULL;
+    if (!curl_url_get(url, CURLUPART_HOST, &host, 0)) {
+        bool given = !curl_url_get(url, CURLUPART_PORT, &port, 0);
+        snprintf(request->peer, sizeof request->peer, "%s%s%s", host, given ? ":" : "",
+                 given ? port : "");
+        curl_free(host);
+        curl_free(port);
+    }
     SET(CURLOPT_URL, text);
     return OK;
 }
@@ -661,7 +612,7 @@ static enum err set_method(struct client_request *request, const struct client_o
 {
     const char *method = options->method ? options->method : "GET";
     bool head = strcmp(method, "HEAD") == 0;
-    if (!is_token(method) || (head && options->body.len))
+    if (!str_is_token(str_c(method)) || (head && options->body.len))
         return fault_field(&request->fault, ERR_INVALID_FIELD, "method",
                            "the method cannot be sent");
     if (head) {
@@ -673,7 +624,7 @@ static enum err set_method(struct client_request *request, const struct client_o
     if (carries || options->body.len) {
         SET(CURLOPT_POST, 1L);
         SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)options->body.len);
-        request->body = make(options->body.len + 1);
+        request->body = mem_new(options->body.len + 1);
         request->body_len = options->body.len;
         if (options->body.len) memcpy(request->body, options->body.p, options->body.len);
     }
@@ -692,9 +643,9 @@ static void add_header(struct client_request *request, const char *line)
 static enum err set_header(struct client_request *request, const struct client_header *header)
 {
     struct fault *reterr = &request->fault;
-    if (!is_token(header->name))
+    if (!str_is_token(str_c(header->name)))
         return fault(reterr, ERR_INVALID_FIELD, "a header name cannot be sent");
-    if (!is_field_value(header->value))
+    if (!str_is_field_value(str_c(header->value)))
         return fault_field(reterr, ERR_INVALID_FIELD, header->name,
                            "the value of a header holds a control character");
     str name = str_c(header->name);
@@ -831,7 +782,7 @@ struct client_request *client_send(struct client *client, const struct client_op
                                    const struct client_ops *ops, void *arg)
 {
     assert(!client->closing);
-    struct client_request *request = make(sizeof *request);
+    struct client_request *request = mem_new(sizeof *request);
     *request = (struct client_request){
         .client = client,
         .ops = ops,
@@ -900,7 +851,7 @@ void client_cancel(struct client_request *request)
 
 /* ---- one request, waited for ---- */
 
-struct call {
+struct http_client_call {
     struct loop *loop;
     struct buf *body;
     int status;
@@ -911,17 +862,17 @@ struct call {
 static void on_call_head(void *arg, struct client_request *request, int status)
 {
     (void)request;
-    ((struct call *)arg)->status = status;
+    ((struct http_client_call *)arg)->status = status;
 }
 
 static void on_call_body(void *arg, str bytes)
 {
-    buf_append(((struct call *)arg)->body, bytes);
+    buf_append(((struct http_client_call *)arg)->body, bytes);
 }
 
 static void on_call_done(void *arg, enum err e, const struct fault *reason)
 {
-    struct call *call = arg;
+    struct http_client_call *call = arg;
     call->err = e;
     call->fault = *reason;
     loop_stop(call->loop);
@@ -936,7 +887,7 @@ enum err client_call(const struct client_options *options, int *ret_status, stru
     uint64_t room = body->max - before;
     if (!bounded.body_bytes_max || bounded.body_bytes_max > room) bounded.body_bytes_max = room;
 
-    struct call call = {.loop = loop_new(), .body = body};
+    struct http_client_call call = {.loop = loop_new(), .body = body};
     struct client *client = client_new(call.loop);
     client_send(client, &bounded, &ops, &call);
     loop_run(call.loop);

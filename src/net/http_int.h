@@ -48,6 +48,10 @@ ptrdiff_t http_stream_try(struct http_conn *conn, const str *pieces, size_t coun
  * of the answer is still on its way) or never (the connection broke). */
 bool http_stream_wait(struct http_conn *conn, const str *pieces, size_t count);
 
+/* What http_stream_wait got is this reader's alone, and counts as that. One beyond its share breaks
+ * the connection. */
+void http_stream_hold(struct http_conn *conn, size_t bytes);
+
 /* End the answer: the last chunk, then the next request or the end of the connection; after an
  * upgrade always its end. No callbacks after. */
 void http_stream_end(struct http_conn *conn);

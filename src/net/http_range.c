@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading one byte range.
+ * Which stretch of a file a Range field asks for: one byte range, read.
  *
  * The digits of a range are not bounded by the RFC. A number too large for 64 bits lies behind the
  * end of everything, which is also what UINT64_MAX says; so it is read as that.
@@ -27,16 +27,6 @@ static bool read_position(str digits, uint64_t *ret_value)
     return digits.len > 0;
 }
 
-/* The last so many bytes. Of nothing, the last bytes are all there is, and no stretch. */
-static enum range suffix(uint64_t wanted, uint64_t size, uint64_t *ret_from, uint64_t *ret_len)
-{
-    if (wanted == 0) return RANGE_BAD;
-    if (size == 0) return RANGE_NONE;
-    *ret_len = wanted < size ? wanted : size;
-    *ret_from = size - *ret_len;
-    return RANGE_PART;
-}
-
 enum range http_range(str value, uint64_t size, uint64_t *ret_from, uint64_t *ret_len)
 {
     str rest = value, unit = str_split(&rest, '=');
@@ -47,7 +37,13 @@ enum range http_range(str value, uint64_t size, uint64_t *ret_from, uint64_t *re
     uint64_t first, last = UINT64_MAX;
     bool open = rest.len == 0;
     if (!open && !read_position(rest, &last)) return RANGE_NONE;
-    if (before.len == 0) return open ? RANGE_NONE : suffix(last, size, ret_from, ret_len);
+    if (before.len == 0) { /* the last so many bytes; of nothing they are no stretch */
+        if (!open && last == 0) return RANGE_BAD;
+        if (open || size == 0) return RANGE_NONE;
+        *ret_len = last < size ? last : size;
+        *ret_from = size - *ret_len;
+        return RANGE_PART;
+    }
     if (!read_position(before, &first) || last < first) return RANGE_NONE;
 
     if (first >= size) return RANGE_BAD;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP/1.1 connections around the parser of http1.c.
+ * HTTP/1.1 connections around the parser of http1.c: a connection's life and reading half, its
+ * states and time limits.
  *
  *          first byte       head            end               answer
  *   IDLE ─────────────▶ HEAD ────▶ BODY ───────────▶ HANDLING ────────▶ FLUSHING
@@ -44,6 +45,7 @@
 #include <string.h>
 
 #include "base/crypto.h"
+#include "base/mem.h"
 #include "net/http_conn.h"
 #include "net/http_int.h"
 
@@ -84,9 +86,18 @@ void request_free(struct request *request)
 {
     if (!request) return;
     loop_defer_cancel(request->loop, &request->tell);
+    charge_drop(&request->charge);
     arena_done(&request->public.arena);
     buf_done(&request->body);
     free(request);
+}
+
+/* The head and the peer are the connection's. They are taken away from every request whose handler
+ * waits, and not only when its client goes: whoever reads them late finds out with the first request. */
+static void head_end(struct request *request)
+{
+    request->public.head = NULL;
+    request->public.peer = NULL;
 }
 
 /* The handler has it: it stays alive, without a connection. Otherwise it goes. */
@@ -95,23 +106,15 @@ static void request_leave(struct http_conn *conn)
     struct request *request = TAKE(conn->request);
     if (!request) return;
     request->public.conn = NULL;
-    request->public.head = NULL;
-    request->public.peer = "gone";
+    head_end(request);
+    if (request->public.gone) atomic_store(request->public.gone, true);
     if (conn->state == CONN_TAKING)
         body_break(request, ERR_NETWORK);
     else if (conn->state != CONN_HANDLING)
         request_free(request);
 }
 
-static void server_stopped(struct http_server *server)
-{
-    timer_free(server->stop_timer);
-    server->stop_timer = NULL;
-    void (*on_stopped)(void *arg) = TAKE(server->on_stopped);
-    if (on_stopped) on_stopped(server->on_stopped_arg);
-}
-
-static void reap(struct loop_defer *defer)
+static void http_server_reap(struct loop_defer *defer)
 {
     struct http_server *server = CONTAINER(defer, struct http_server, reap);
     while (server->dead) {
@@ -122,7 +125,11 @@ static void reap(struct loop_defer *defer)
         free(conn);
         if (stream) stream->on_closed(arg);
     }
-    if (server->stopping && server->conn_count == 0) server_stopped(server);
+    if (!server->stopping || server->conn_count) return;
+    timer_free(server->stop_timer);
+    server->stop_timer = NULL;
+    void (*on_stopped)(void *arg) = TAKE(server->on_stopped);
+    if (on_stopped) on_stopped(server->on_stopped_arg);
 }
 
 /* Gone at once, whatever the state; the memory stays until the end of this turn. */
@@ -133,6 +140,8 @@ void conn_close(struct http_conn *conn)
     deadline_clear(&conn->deadline);
     loop_defer_cancel(server->loop, &conn->resume);
     request_leave(conn);
+    conn_uncount(conn);
+    charge_drop(&conn->unsent);
     conn->state = CONN_CLOSED;
     sock_close(conn->sock);
     http1_done(&conn->parser);
@@ -170,23 +179,19 @@ void conn_linger(struct http_conn *conn)
     conn_wait(conn, SPAN_LINGER);
 }
 
-/* What came behind the head of an upgraded connection, and its end if that came, too. */
-static void raw_begin(struct http_conn *conn)
-{
-    struct buf waited = conn->ahead;
-    buf_init(&conn->ahead, waited.max);
-    if (!conn->peer_ended) sock_read_start(conn->sock);
-    if (waited.len) conn->stream->on_bytes(conn->stream_arg, buf_str(&waited));
-    buf_done(&waited);
-    if (conn->peer_ended && conn_raw(conn)) conn->stream->on_end(conn->stream_arg);
-}
-
 /* Go on with requests that waited behind an answer, or with a body that is taken again; at the end
  * of the turn (invariant 7). A body may have come to its end without another byte. */
 static void resume(struct loop_defer *defer)
 {
     struct http_conn *conn = CONTAINER(defer, struct http_conn, resume);
-    if (conn_raw(conn)) raw_begin(conn);
+    if (conn_raw(conn)) { /* what came behind the head of an upgraded connection, and its end */
+        struct buf waited = conn->ahead;
+        buf_init(&conn->ahead, waited.max);
+        if (!conn->peer_ended) sock_read_start(conn->sock);
+        if (waited.len) conn->stream->on_bytes(conn->stream_arg, buf_str(&waited));
+        buf_done(&waited);
+        if (conn->peer_ended && conn_raw(conn)) conn->stream->on_end(conn->stream_arg);
+    }
     if (!conn_takes(conn)) return;
     if (conn->state == CONN_TAKING) sock_read_start(conn->sock);
     if (conn->state == CONN_TAKING || conn->ahead.len) conn_process(conn, STR_EMPTY);
@@ -208,17 +213,18 @@ static void on_request(struct http_conn *conn)
     conn->state = CONN_HANDLING;
     conn->request->public.body = buf_str(&conn->request->body);
     server->options.handler->on_request(server->options.ctx, &conn->request->public);
+    if (conn->request) head_end(conn->request);
 }
 
 static void on_head(struct http_conn *conn)
 {
     struct http_server *server = conn->server;
     const struct http_head *head = &conn->parser.head;
+    conn_idle_over(conn);
     conn->keep_alive = head->keep_alive;
     conn->head_only = head->method == HTTP_HEAD;
 
-    struct request *request = calloc(1, sizeof *request);
-    if (!request) abort();
+    struct request *request = mem_new(sizeof *request);
     conn->request = request;
     request->loop = server->loop;
     request->public.head = head;
@@ -234,11 +240,13 @@ static void on_head(struct http_conn *conn)
     enum err e =
         server->options.handler->on_head(server->options.ctx, &request->public, &body_max, &why);
     bool body_comes = head->chunked || head->length > 0;
+    if (!e) e = conn_count_for(conn, &request->public.account, &why);
+    buf_init(&request->body, body_max < SIZE_MAX ? (size_t)body_max : SIZE_MAX);
+    if (!e && body_comes) e = conn_body_charge(conn, &why);
     if (e) {
         conn_refuse(conn, e, &why, body_comes);
         return;
     }
-    buf_init(&request->body, body_max < SIZE_MAX ? (size_t)body_max : SIZE_MAX);
     http1_body_max(&conn->parser, body_max);
     if (request->public.body_streamed) {
         request->open = body_comes;
@@ -247,8 +255,7 @@ static void on_head(struct http_conn *conn)
         return;
     }
     conn->state = CONN_BODY;
-    conn->began = loop_now(server->loop);
-    conn->body_bytes = 0;
+    pace_begin(&request->pace, loop_now(server->loop));
     if (!body_comes) return;
     conn_wait(conn, SPAN_BODY);
     conn_continue(conn);
@@ -256,11 +263,15 @@ static void on_head(struct http_conn *conn)
 
 static void on_body(struct http_conn *conn)
 {
-    if (!conn->request->public.body_ignored) buf_append(&conn->request->body, conn->parser.piece);
     if (conn_body_slow(conn)) {
         conn_refuse(conn, ERR_TIMEOUT, NULL, true);
         return;
     }
+    if (!conn_body_room(conn)) {
+        conn_refuse(conn, ERR_RATE_LIMITED, NULL, true);
+        return;
+    }
+    if (!conn->request->public.body_ignored) buf_append(&conn->request->body, conn->parser.piece);
     conn_wait(conn, SPAN_BODY);
 }
 
@@ -364,14 +375,16 @@ static void on_end(void *arg, bool clean)
 static void on_deadline(struct deadline *deadline)
 {
     struct http_conn *conn = CONTAINER(deadline, struct http_conn, deadline);
-    if (conn->writing) {
+    if (conn->writing) { /* bytes wait for the reader: has it taken enough of late? */
+        const struct http_server *server = conn->server;
         size_t pending = sock_pending(conn->sock);
-        if (pending >= conn->pending) {
+        size_t taken = pending < conn->pending ? conn->pending - pending : 0;
+        pace_count(&conn->pace, loop_now(server->loop), server->stall_ms, taken);
+        conn->pending = pending;
+        if (pace_slow(&conn->pace, server->stall_ms, HTTP_READ_RATE_MIN))
             conn_cut(conn);
-            return;
-        }
-        conn->pending = pending; /* slow, but alive */
-        conn_wait(conn, SPAN_STALL);
+        else
+            conn_wait(conn, SPAN_STALL);
         return;
     }
     switch (conn->state) {
@@ -395,26 +408,20 @@ static void on_deadline(struct deadline *deadline)
 static const struct sock_ops conn_ops = {
     .on_read = on_read, .on_end = on_end, .on_writable = conn_on_writable};
 
-/* Too many connections: one attempt to say so. */
-static void turn_away(struct sock *sock)
-{
-    static const str answer = STR("HTTP/1.1 429 Too many requests\r\nRetry-After: 1\r\n"
-                                  "Content-Length: 0\r\nConnection: close\r\n\r\n");
-    (void)sock_try(sock, &answer, 1);
-    sock_close(sock);
-}
-
 void http_server_accept(void *arg, struct sock *sock)
 {
     struct http_server *server = arg;
-    if (server->stopping || server->conn_count >= server->options.connections_max) {
-        turn_away(sock);
-        return;
-    }
-    struct http_conn *conn = calloc(1, sizeof *conn);
-    if (!conn) abort();
+    struct http_conn *conn = mem_new(sizeof *conn);
     conn->server = server;
     conn->sock = sock;
+    if (server->stopping || !conn_admit(server, sock, conn)) {
+        static const str answer = STR("HTTP/1.1 429 Too many requests\r\nRetry-After: 1\r\n"
+                                      "Content-Length: 0\r\nConnection: close\r\n\r\n");
+        free(conn);
+        (void)sock_try(sock, &answer, 1); /* one attempt to say so */
+        sock_close(sock);
+        return;
+    }
     http1_init(&conn->parser);
     buf_init(&conn->out, HTTP_ANSWER_BYTES_MAX);
     buf_init(&conn->sending, HTTP_ANSWER_BYTES_MAX);
@@ -425,6 +432,7 @@ void http_server_accept(void *arg, struct sock *sock)
     server->conn_count++;
     sock_setup(sock, &conn_ops, conn);
     conn_wait(conn, SPAN_HEAD); /* a caller who says nothing is not kept for long */
+    conn_idle(conn);
     sock_read_start(sock);
 }
 
@@ -437,23 +445,30 @@ static msec or_default(msec given, msec normal)
 
 struct http_server *http_server_new(struct loop *loop, const struct http_server_options *options)
 {
-    struct http_server *server = calloc(1, sizeof *server);
-    if (!server) abort();
+    struct http_server *server = mem_new(sizeof *server);
     server->loop = loop;
     server->options = *options;
     server->options.pong_ms = or_default(options->pong_ms, WS_PONG_MS_MAX);
+    http_budget_ref(options->budget);
+    shares_init(&server->by_address, UINT64_MAX, options->connections_address_max,
+                options->connections_max);
+    shares_init(&server->by_user, UINT64_MAX,
+                options->connections_user_max ? options->connections_user_max : UINT64_MAX,
+                options->connections_max);
+    server->room_idle_ms = HTTP_ROOM_IDLE_MS_MIN;
     server->date_at = -1;
-    server->reap.fn = reap;
+    server->reap.fn = http_server_reap;
     buf_init(&server->spare, HTTP_ANSWER_BYTES_MAX);
     unsigned char random[4];
     crypto_random(random, sizeof random);
     crypto_hex((str){(char *)random, sizeof random}, server->id_prefix);
 
+    server->stall_ms = or_default(options->stall_ms, HTTP_WRITE_STALL_MS_MAX);
     const msec spans[SPAN_COUNT] = {
         [SPAN_HEAD] = or_default(options->head_ms, HTTP_HEAD_MS_MAX),
         [SPAN_BODY] = or_default(options->body_idle_ms, HTTP_BODY_IDLE_MS_MAX),
         [SPAN_IDLE] = or_default(options->idle_ms, HTTP_IDLE_MS_MAX),
-        [SPAN_STALL] = or_default(options->stall_ms, HTTP_WRITE_STALL_MS_MAX),
+        [SPAN_STALL] = server->stall_ms >= PACE_PARTS ? server->stall_ms / PACE_PARTS : 1,
         [SPAN_LINGER] = HTTP_LINGER_MS_MAX,
         [SPAN_QUIET] = or_default(options->quiet_ms, SSE_KEEPALIVE_MS),
         [SPAN_CLOSE] = WS_CLOSE_MS_MAX,
@@ -472,16 +487,6 @@ static void on_stop_timeout(void *arg)
     }
 }
 
-/* Nothing of this connection is with a handler. Collected answers are still written. */
-static void conn_stop(struct http_conn *conn)
-{
-    conn->keep_alive = false;
-    if (conn->writing)
-        conn->state = CONN_FLUSHING;
-    else
-        conn_close(conn);
-}
-
 void http_server_stop(struct http_server *server, void (*on_stopped)(void *arg), void *arg)
 {
     assert(!server->stopping);
@@ -492,37 +497,40 @@ void http_server_stop(struct http_server *server, void (*on_stopped)(void *arg),
     timer_start(server->stop_timer, SHUTDOWN_MS_MAX);
     for (struct http_conn *conn = server->conns, *next; conn; conn = next) {
         next = conn->next; /* closing unlinks only this one */
-        if (conn->state == CONN_STREAM)
+        if (conn->state == CONN_STREAM) {
             conn->stream->on_stop(conn->stream_arg);
-        else if (conn->state == CONN_TAKING)
+        } else if (conn->state == CONN_TAKING) {
             conn_body_break(conn, ERR_SHUTTING_DOWN);
-        else if (conn->state == CONN_IDLE || conn->state == CONN_HEAD)
-            conn_stop(conn);
+        } else if (conn->state == CONN_IDLE || conn->state == CONN_HEAD) {
+            conn->keep_alive = false; /* answers that are collected are still written */
+            if (conn->writing)
+                conn->state = CONN_FLUSHING;
+            else
+                conn_close(conn);
+        }
     }
     loop_defer(server->loop, &server->reap);
-}
-
-/* The loop may never turn again: whoever takes a body hears now that it broke off. */
-static void server_break_bodies(struct http_server *server)
-{
-    for (struct http_conn *conn = server->conns, *next; conn; conn = next) {
-        next = conn->next;
-        if (conn->state == CONN_TAKING) conn_body_break(conn, ERR_SHUTTING_DOWN);
-        if (conn->request) body_tell(conn->request);
-    }
 }
 
 void http_server_free(struct http_server *server)
 {
     if (!server) return;
-    server_break_bodies(server);
+    /* The loop may never turn again: whoever takes a body hears now that it broke off. */
+    for (struct http_conn *conn = server->conns, *next; conn; conn = next) {
+        next = conn->next;
+        if (conn->state == CONN_TAKING) conn_body_break(conn, ERR_SHUTTING_DOWN);
+        if (conn->request) body_tell(conn->request);
+    }
     on_stop_timeout(server);
     loop_defer_cancel(server->loop, &server->reap);
     server->stopping = false;
-    reap(&server->reap);
+    http_server_reap(&server->reap);
     for (int i = 0; i < SPAN_COUNT; i++) deadlines_done(&server->deadlines[i]);
     timer_free(server->stop_timer);
     buf_done(&server->spare);
+    shares_done(&server->by_address);
+    shares_done(&server->by_user);
+    http_budget_unref(server->options.budget);
     free(server);
 }
 

@@ -14,6 +14,8 @@
 #ifndef NET_HTTP_SERVER_H
 #define NET_HTTP_SERVER_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "net/http1.h"
 
@@ -24,8 +26,16 @@ struct http_conn;
 
 struct http_answer;
 
+/* Who a request is counted for, in what all clients share: memory and connections. */
+struct http_account {
+    str name;   /* of a user; else of an address, as ip_share (net/ip.h) has it */
+    bool known; /* has shown who it is */
+    bool alone; /* there are no other users: everything that is theirs is for this one */
+};
+
 struct http_request {
-    const struct http_head *head; /* for on_head and on_request only: copy what is needed later */
+    const struct http_head *head; /* for on_head and on_request only, then NULL: copy what is needed
+                                   * later (http_head_copy) */
     const char *peer;             /* address of the socket's other end; likewise */
     bool peer_loopback;
     str body;           /* whole, until the request is answered */
@@ -33,13 +43,13 @@ struct http_request {
     bool body_ignored;  /* set by on_head: a body is read and thrown away */
     bool body_streamed; /* set by on_head: on_request comes before the body, which waits for
                          * http_body_take; `body` stays empty */
-    char id[32];        /* X-Request-Id of the answer */
+    struct http_account account;     /* set by on_head, in the arena */
+    char id[32];                     /* X-Request-Id of the answer */
     const struct http_field *fields; /* set by the handler: part of every answer to this request */
     size_t field_count;
-    void *user; /* the handler's own */
-    /* Set: no connection made this request, and its answer goes here (http_request_inside). */
-    void (*on_reply)(void *arg, const struct http_answer *answer);
-    void *reply_arg;
+    void *user;        /* the handler's own */
+    atomic_bool *gone; /* set by the handler, or NULL: becomes true when the client leaves; lives as
+                          long as the request */
     struct http_conn *conn; /* private; NULL once the client has gone */
 };
 
@@ -51,6 +61,10 @@ struct http_answer {
     str body;         /* needed only during the call, unless: */
     bool body_static; /* the body lives as long as the process, so it is never copied */
     bool close;       /* end the connection after it */
+    /* Of http_answer_file: the file is closed, sent or not. May be NULL; also from inside it, and from
+     * loop_free. */
+    void (*on_closed)(void *arg);
+    void *closed_arg;
 };
 
 struct http_handler {
@@ -62,7 +76,15 @@ struct http_handler {
     /* An answer's head went out; for the log and the counters. request is NULL when the head was
      * refused. */
     void (*on_answered)(void *ctx, const struct http_request *request, int status);
+    /* Does a proxy of ours call from this address? Its connections are nobody's but while a request
+     * is under way. May be NULL: there are none. */
+    bool (*is_proxy)(void *ctx, const char *peer);
 };
+
+/* What clients of one server or several may make us hold (http_budget.h). */
+struct http_budget;
+struct http_budget *http_budget_new(void);
+void http_budget_unref(struct http_budget *budget); /* its servers keep it; NULL is fine */
 
 struct http_server_options {
     const struct http_handler *handler;
@@ -70,6 +92,10 @@ struct http_server_options {
     const char *
         common_fields; /* "Name: value\r\n"... added to every answer; lives as long as the server */
     uint32_t connections_max;
+    /* Of them, for an address without a key, and for a user; 0: all. With the first one set, idle
+     * connections give way to new ones when there is no room. */
+    uint32_t connections_address_max, connections_user_max;
+    struct http_budget *budget;                    /* NULL: no bound but those of each request */
     msec head_ms, body_idle_ms, idle_ms, stall_ms; /* 0 = the default of base/limits.h */
     msec quiet_ms; /* a stream that is silent for so long sends a comment, or a ping; likewise */
     msec pong_ms;  /* a socket that answers no ping for so long is cut; likewise */
@@ -120,12 +146,8 @@ void http_body_resume(struct http_request *request);
 void http_answer_file(struct http_request *request, const struct http_answer *answer, int fd,
                       uint64_t from, uint64_t len);
 
-/* A request of our own making, for handlers that know only requests: an empty head, `body` copied.
- * Whoever answers it calls on_reply, once, with what http_answer got (an error as its problem
- * document), and the request is gone. It cannot be streamed. */
-struct http_request *
-http_request_inside(struct loop *loop, str body,
-                    void (*on_reply)(void *arg, const struct http_answer *answer), void *arg);
+/* Is there such a field in the answer already, by request->fields? */
+bool http_has_field(const struct http_request *request, str name);
 
 /* Has the client gone? Then work for it may stop. */
 bool http_gone(const struct http_request *request);

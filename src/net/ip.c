@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of the ranges that are not public (IANA special-purpose registries); an address that
- * matches none of them is.
+ * Which addresses belong to the public Internet: a table of the ranges that do not (IANA
+ * special-purpose registries); an address that matches none of them does.
  */
 #include "net/ip.h"
 
-#include <netinet/in.h>
+#include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
-struct range {
+struct ip_range {
     unsigned char prefix[16];
     unsigned bits;
 };
 
-static const struct range ranges_v4[] = {
+static const struct ip_range ranges_v4[] = {
     {{0}, 8},             /* this network */
     {{10}, 8},            /* private */
     {{100, 64}, 10},      /* shared by carriers */
@@ -32,7 +33,7 @@ static const struct range ranges_v4[] = {
     {{240}, 4},           /* reserved, broadcast */
 };
 
-static const struct range ranges_v6[] = {
+static const struct ip_range ranges_v6[] = {
     {{0}, 96},                        /* unspecified, loopback, IPv4-compatible */
     {{[10] = 0xff, [11] = 0xff}, 96}, /* IPv4-mapped */
     {{0, 0x64, 0xff, 0x9b}, 32},      /* translated IPv4: 64:ff9b::/96 and 64:ff9b:1::/48 */
@@ -46,17 +47,14 @@ static const struct range ranges_v6[] = {
     {{0xff}, 8},                      /* multicast */
 };
 
-static bool in_range(const unsigned char *address, const struct range *range)
+static bool in_ranges(const unsigned char *address, const struct ip_range *ranges, size_t count)
 {
-    unsigned bytes = range->bits / 8, rest = range->bits % 8;
-    if (memcmp(address, range->prefix, bytes) != 0) return false;
-    return rest == 0 || (address[bytes] ^ range->prefix[bytes]) >> (8 - rest) == 0;
-}
-
-static bool in_ranges(const unsigned char *address, const struct range *ranges, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (in_range(address, &ranges[i])) return true;
+    for (size_t i = 0; i < count; i++) {
+        const unsigned char *prefix = ranges[i].prefix;
+        unsigned bytes = ranges[i].bits / 8, rest = ranges[i].bits % 8;
+        if (memcmp(address, prefix, bytes) != 0) continue;
+        if (rest == 0 || (address[bytes] ^ prefix[bytes]) >> (8 - rest) == 0) return true;
+    }
     return false;
 }
 
@@ -73,4 +71,22 @@ bool ip_public(const struct sockaddr *address)
     default:
         return false;
     }
+}
+
+str ip_share(str address, char out[static IP_SHARE_BYTES])
+{
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    unsigned char bytes[16];
+    if (address.len >= INET6_ADDRSTRLEN) address.len = INET6_ADDRSTRLEN - 1;
+    snprintf(out, IP_SHARE_BYTES, "%.*s", STR_ARG(address));
+    if (inet_pton(AF_INET6, out, bytes) != 1) return str_c(out);
+    if (memcmp(bytes, mapped, sizeof mapped) == 0) {
+        inet_ntop(AF_INET, bytes + sizeof mapped, out, IP_SHARE_BYTES);
+        return str_c(out);
+    }
+    memset(bytes + 8, 0, 8);
+    inet_ntop(AF_INET6, bytes, out, INET6_ADDRSTRLEN);
+    size_t len = strlen(out);
+    snprintf(out + len, IP_SHARE_BYTES - len, "/64");
+    return str_c(out);
 }

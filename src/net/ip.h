@@ -7,12 +7,20 @@
 #ifndef NET_IP_H
 #define NET_IP_H
 
-#include "base/def.h"
+#include <netinet/in.h>
+
+#include "base/str.h"
 
 struct sockaddr;
 
 /* False for loopback, private, link-local, shared, reserved and multicast ranges, for IPv6 forms
  * that carry an IPv4 address, and for anything that is neither IPv4 nor IPv6. */
 bool ip_public(const struct sockaddr *address);
+
+/* The name under which an address has its share of what all use: itself, or for IPv6 its first half
+ * (/64), within which one subscriber has as many addresses as it likes. An IPv4 address in the form
+ * of IPv6 is that IPv4 address. What is no address names itself. */
+enum { IP_SHARE_BYTES = INET6_ADDRSTRLEN + 4 };
+str ip_share(str address, char out[static IP_SHARE_BYTES]);
 
 #endif

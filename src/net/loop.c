@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loop on libuv.
+ * The event loop on libuv: sockets, timers, deadlines, signals, work beside it, messages from other
+ * threads.
  *
  * One turn: timers, sockets, messages from other threads, then the deferred calls, then wait.
  * Deferred calls are where a burst of appends becomes one write per reader.
@@ -32,6 +33,8 @@
 #include <uv.h>
 
 #include "base/limits.h"
+#include "base/mem.h"
+#include "net/wall.h"
 
 enum { READ_BYTES = 64 * 1024, BACKLOG = 4096 };
 
@@ -85,6 +88,7 @@ struct sock {
     void *arg;
     bool closed;
     bool is_unix;
+    bool below_us; /* a Unix socket of a process that has come from us */
     char peer[INET6_ADDRSTRLEN];
 };
 
@@ -94,16 +98,8 @@ struct watch {
     void *arg;
 };
 
-/* Memory for an object of ours; running out aborts (STYLE: limits prevent it). */
-static void *make(size_t size)
-{
-    void *p = calloc(1, size);
-    if (!p) abort();
-    return p;
-}
-
 /* libuv calls that fail only when we misuse them or memory is gone. */
-static void must(int status)
+static void loop_must(int status)
 {
     if (status == 0) return;
     fprintf(stderr, "loop: %s\n", uv_strerror(status));
@@ -157,15 +153,15 @@ static void on_after_wait(uv_check_t *handle)
 
 struct loop *loop_new(void)
 {
-    struct loop *loop = make(sizeof *loop);
+    struct loop *loop = mem_new(sizeof *loop);
     loop->deferred_tail = &loop->deferred;
-    must(uv_loop_init(&loop->uv));
-    must(uv_async_init(&loop->uv, &loop->wake, run_posted));
-    must(uv_prepare_init(&loop->uv, &loop->before_wait));
-    must(uv_check_init(&loop->uv, &loop->after_wait));
+    loop_must(uv_loop_init(&loop->uv));
+    loop_must(uv_async_init(&loop->uv, &loop->wake, run_posted));
+    loop_must(uv_prepare_init(&loop->uv, &loop->before_wait));
+    loop_must(uv_check_init(&loop->uv, &loop->after_wait));
     loop->wake.data = loop->before_wait.data = loop->after_wait.data = loop;
-    must(uv_prepare_start(&loop->before_wait, on_before_wait));
-    must(uv_check_start(&loop->after_wait, on_after_wait));
+    loop_must(uv_prepare_start(&loop->before_wait, on_before_wait));
+    loop_must(uv_check_start(&loop->after_wait, on_after_wait));
     uv_unref((uv_handle_t *)&loop->before_wait);
     uv_unref((uv_handle_t *)&loop->after_wait);
     return loop;
@@ -189,7 +185,7 @@ void loop_free(struct loop *loop)
     }
     /* Lets work end and the close callbacks run; a loop_stop that came late ends one turn of it. */
     while (uv_run(&loop->uv, UV_RUN_DEFAULT)) continue;
-    must(uv_loop_close(&loop->uv));
+    loop_must(uv_loop_close(&loop->uv));
     free(loop);
 }
 
@@ -214,7 +210,7 @@ void loop_post(struct loop *loop, struct loop_task *task)
     do {
         task->next = newest;
     } while (!atomic_compare_exchange_weak(&loop->posted, &newest, task));
-    must(uv_async_send(&loop->wake));
+    loop_must(uv_async_send(&loop->wake));
 }
 
 void loop_defer(struct loop *loop, struct loop_defer *defer)
@@ -260,9 +256,9 @@ static void on_work_done(uv_work_t *request, int status)
 
 void loop_work(struct loop *loop, struct loop_work *work)
 {
-    struct running_work *running = make(sizeof *running);
+    struct running_work *running = mem_new(sizeof *running);
     running->work = work;
-    must(uv_queue_work(&loop->uv, &running->uv, on_work, on_work_done));
+    loop_must(uv_queue_work(&loop->uv, &running->uv, on_work, on_work_done));
 }
 
 /* ---- timers and deadlines ---- */
@@ -275,22 +271,22 @@ static void on_timer(uv_timer_t *handle)
 
 struct timer *timer_new(struct loop *loop, void (*fn)(void *arg), void *arg)
 {
-    struct timer *timer = make(sizeof *timer);
+    struct timer *timer = mem_new(sizeof *timer);
     timer->fn = fn;
     timer->arg = arg;
-    must(uv_timer_init(&loop->uv, &timer->uv));
+    loop_must(uv_timer_init(&loop->uv, &timer->uv));
     return timer;
 }
 
 void timer_start(struct timer *timer, msec after)
 {
     uv_update_time(timer->uv.loop); /* counted from now, also at the end of a long turn */
-    must(uv_timer_start(&timer->uv, on_timer, after > 0 ? (uint64_t)after : 0, 0));
+    loop_must(uv_timer_start(&timer->uv, on_timer, after > 0 ? (uint64_t)after : 0, 0));
 }
 
 void timer_stop(struct timer *timer)
 {
-    must(uv_timer_stop(&timer->uv));
+    loop_must(uv_timer_stop(&timer->uv));
 }
 
 void timer_free(struct timer *timer)
@@ -356,10 +352,10 @@ static void on_signal(uv_signal_t *handle, int signal)
 
 enum err loop_signal(struct loop *loop, int signal, void (*fn)(void *arg, int signal), void *arg)
 {
-    struct signal_watch *s = make(sizeof *s);
+    struct signal_watch *s = mem_new(sizeof *s);
     s->fn = fn;
     s->arg = arg;
-    must(uv_signal_init(&loop->uv, &s->uv));
+    loop_must(uv_signal_init(&loop->uv, &s->uv));
     s->next = loop->signals;
     loop->signals = s;
     uv_unref((uv_handle_t *)&s->uv);
@@ -370,11 +366,12 @@ enum err loop_signal(struct loop *loop, int signal, void (*fn)(void *arg, int si
 
 static void give_sock(struct listener *listener, int fd)
 {
-    struct sock *sock = make(sizeof *sock);
+    struct sock *sock = mem_new(sizeof *sock);
     sock->loop = listener->loop;
     sock->is_unix = listener->is_unix;
-    must(sock->is_unix ? uv_pipe_init(&listener->loop->uv, &sock->uv.pipe, 0)
-                       : uv_tcp_init(&listener->loop->uv, &sock->uv.tcp));
+    sock->below_us = sock->is_unix && wall_peer_below_us(fd);
+    loop_must(sock->is_unix ? uv_pipe_init(&listener->loop->uv, &sock->uv.pipe, 0)
+                            : uv_tcp_init(&listener->loop->uv, &sock->uv.tcp));
     if (sock->is_unix ? uv_pipe_open(&sock->uv.pipe, fd) : uv_tcp_open(&sock->uv.tcp, fd)) {
         close(fd);
         sock_close(sock);
@@ -386,7 +383,7 @@ static void give_sock(struct listener *listener, int fd)
 /* Out of descriptors or memory: callers wait in the kernel's queue until there is room again. */
 static void pause_accepting(struct listener *listener)
 {
-    must(uv_poll_stop(&listener->uv));
+    loop_must(uv_poll_stop(&listener->uv));
     timer_start(listener->pause, LOOP_ACCEPT_PAUSE_MS);
 }
 
@@ -416,7 +413,7 @@ static void on_acceptable(uv_poll_t *handle, int status, int events)
 static void start_accepting(void *arg)
 {
     struct listener *listener = arg;
-    must(uv_poll_start(&listener->uv, UV_READABLE, on_acceptable));
+    loop_must(uv_poll_start(&listener->uv, UV_READABLE, on_acceptable));
 }
 
 static void free_listener(uv_handle_t *handle)
@@ -437,14 +434,14 @@ void listener_close(struct listener *listener)
 static struct listener *listener_new(struct loop *loop, int fd, bool is_unix,
                                      void (*fn)(void *arg, struct sock *), void *arg)
 {
-    struct listener *listener = make(sizeof *listener);
+    struct listener *listener = mem_new(sizeof *listener);
     listener->loop = loop;
     listener->fd = fd;
     listener->is_unix = is_unix;
     listener->fn = fn;
     listener->arg = arg;
     listener->pause = timer_new(loop, start_accepting, listener);
-    must(uv_poll_init(&loop->uv, &listener->uv, fd));
+    loop_must(uv_poll_init(&loop->uv, &listener->uv, fd));
     start_accepting(listener);
     return listener;
 }
@@ -535,11 +532,14 @@ enum err listener_unix(struct loop *loop, const char *path, void (*fn)(void *arg
 
 uint16_t listener_port(const struct listener *listener)
 {
-    struct sockaddr_storage address;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+    } address = {0};
     socklen_t len = sizeof address;
-    if (listener->is_unix || getsockname(listener->fd, (struct sockaddr *)&address, &len)) return 0;
-    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-                                               : ((struct sockaddr_in *)&address)->sin_port);
+    if (listener->is_unix || getsockname(listener->fd, &address.any, &len)) return 0;
+    return ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port : address.in.sin_port);
 }
 
 /* ---- connected sockets ---- */
@@ -613,7 +613,7 @@ void sock_write(struct sock *sock, const str *pieces, size_t count)
 {
     uv_buf_t bufs[SOCK_PIECES_MAX];
     unsigned used = to_bufs(pieces, count, bufs);
-    must(uv_write(&sock->writing, &sock->uv.stream, bufs, used, on_written));
+    loop_must(uv_write(&sock->writing, &sock->uv.stream, bufs, used, on_written));
 }
 
 size_t sock_pending(const struct sock *sock)
@@ -634,7 +634,7 @@ static void on_shutdown(uv_shutdown_t *request, int status)
 
 void sock_shutdown(struct sock *sock)
 {
-    uv_shutdown_t *request = make(sizeof *request);
+    uv_shutdown_t *request = mem_new(sizeof *request);
     if (uv_shutdown(request, &sock->uv.stream, on_shutdown))
         free(request); /* no longer connected */
 }
@@ -658,7 +658,7 @@ void sock_reset(struct sock *sock)
 
 const char *sock_peer(const struct sock *sock)
 {
-    if (sock->is_unix) return "unix";
+    if (sock->is_unix) return sock->below_us ? "child" : "unix";
     if (sock->peer[0]) return sock->peer;
 
     struct sock *known = (struct sock *)(uintptr_t)sock; /* asked for once, then remembered */
@@ -691,17 +691,17 @@ static void on_poll(uv_poll_t *handle, int status, int events)
 
 struct watch *watch_new(struct loop *loop, int fd, void (*fn)(void *arg, int events), void *arg)
 {
-    struct watch *watch = make(sizeof *watch);
+    struct watch *watch = mem_new(sizeof *watch);
     watch->fn = fn;
     watch->arg = arg;
-    must(uv_poll_init(&loop->uv, &watch->uv, fd));
+    loop_must(uv_poll_init(&loop->uv, &watch->uv, fd));
     return watch;
 }
 
 void watch_set(struct watch *watch, int events)
 {
     int wanted = (events & 1 ? UV_READABLE : 0) | (events & 2 ? UV_WRITABLE : 0);
-    must(wanted ? uv_poll_start(&watch->uv, wanted, on_poll) : uv_poll_stop(&watch->uv));
+    loop_must(wanted ? uv_poll_start(&watch->uv, wanted, on_poll) : uv_poll_stop(&watch->uv));
 }
 
 void watch_free(struct watch *watch)

@@ -114,7 +114,8 @@ void sock_shutdown(struct sock *sock);        /* no more from us; the peer may s
 void sock_close(struct sock *sock);           /* no callback comes after this */
 void sock_reset(struct sock *sock);           /* close and drop unsent bytes: RST */
 
-/* "127.0.0.1" or "::1", NUL-terminated; "unix" on a Unix socket. */
+/* "127.0.0.1" or "::1", NUL-terminated; "unix" on a Unix socket, "child" if a process
+ * that has come from us is at its other end (wall.h). */
 const char *sock_peer(const struct sock *sock);
 bool sock_peer_loopback(const struct sock *sock); /* also true on a Unix socket */
 

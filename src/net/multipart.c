@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * multipart/form-data as a state machine over single bytes, with a fast way through content.
+ * multipart/form-data, resumable and strict, as a state machine over single bytes, with a fast way
+ * through content; pure.
  *
  *     --B CRLF  head CRLF CRLF  content  CRLF --B CRLF  head ...  CRLF --B-- [CRLF]
  *     └BOUNDARY └HEAD           └DATA    └BOUNDARY                └BOUNDARY └CLOSED
@@ -26,7 +27,7 @@
 
 #include "base/utf8.h"
 
-enum phase {
+enum multipart_phase {
     BOUNDARY, /* the first one */
     BEHIND,   /* of a boundary: the end of its line, or of everything */
     BEHIND_CR,
@@ -40,7 +41,7 @@ enum phase {
     BROKEN,
 };
 
-static enum multipart_event refuse(struct multipart *parser, const char *reason)
+static enum multipart_event multipart_refuse(struct multipart *parser, const char *reason)
 {
     parser->phase = BROKEN;
     parser->reason = reason;
@@ -49,16 +50,10 @@ static enum multipart_event refuse(struct multipart *parser, const char *reason)
 
 /* ---- parameters of a field ---- */
 
-static bool is_token(char c)
-{
-    if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')) return true;
-    return c && strchr("!#$%&'*+-.^_`|~", c);
-}
-
 static str take_token(str *rest)
 {
     size_t len = 0;
-    while (len < rest->len && is_token(rest->p[len])) len++;
+    while (len < rest->len && char_is_token(rest->p[len])) len++;
     str token = {rest->p, len};
     *rest = str_drop(*rest, len);
     return token;
@@ -120,13 +115,6 @@ static void put_unquoted(struct buf *out, str raw)
     }
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    c = char_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* RFC 8187: UTF-8'language'percent-encoded. */
 static bool put_extended(struct buf *out, str value)
 {
@@ -142,7 +130,7 @@ static bool put_extended(struct buf *out, str value)
             continue;
         }
         if (value.len - i < 3) return false;
-        int high = hex_digit(value.p[i + 1]), low = hex_digit(value.p[i + 2]);
+        int high = char_hex(value.p[i + 1]), low = char_hex(value.p[i + 2]);
         if (high < 0 || low < 0) return false;
         buf_char(out, (char)(high * 16 + low));
         i += 2;
@@ -157,8 +145,7 @@ static bool boundary_valid(str boundary)
     if (!boundary.len || boundary.len > MULTIPART_BOUNDARY_BYTES_MAX) return false;
     for (size_t i = 0; i < boundary.len; i++) {
         char c = boundary.p[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        if (!plain && (!c || !strchr("'()+_,-./:=? ", c))) return false;
+        if (!char_is_alnum(c) && (!c || !strchr("'()+_,-./:=? ", c))) return false;
     }
     return boundary.p[boundary.len - 1] != ' ';
 }
@@ -193,27 +180,28 @@ enum err multipart_boundary(str content_type, str *ret_boundary, struct fault *r
 /* ---- the head of a part ---- */
 
 /* Append a decoded value and remember where; the str is made when `text` does not move any more. */
-struct place {
+struct multipart_place {
     size_t at, len;
     bool set;
 };
 
 static const char *read_disposition(struct multipart *parser, str value)
 {
-    struct place name = {0}, plain = {0}, extended = {0};
+    struct multipart_place name = {0}, plain = {0}, extended = {0};
     if (!str_eq_nocase(take_token(&value), STR("form-data")))
         return "a part's Content-Disposition is not form-data";
     for (;;) {
         struct parameter parameter;
         if (!take_parameter(&value, &parameter)) return "a Content-Disposition is malformed";
         if (!parameter.name.len) break;
-        struct place *place = str_eq_nocase(parameter.name, STR("name"))        ? &name
-                              : str_eq_nocase(parameter.name, STR("filename"))  ? &plain
-                              : str_eq_nocase(parameter.name, STR("filename*")) ? &extended
-                                                                                : NULL;
+        struct multipart_place *place = str_eq_nocase(parameter.name, STR("name"))       ? &name
+                                        : str_eq_nocase(parameter.name, STR("filename")) ? &plain
+                                        : str_eq_nocase(parameter.name, STR("filename*"))
+                                            ? &extended
+                                            : NULL;
         if (!place) continue;
         if (place->set) return "a Content-Disposition says the same twice";
-        *place = (struct place){.at = parser->text.len, .set = true};
+        *place = (struct multipart_place){.at = parser->text.len, .set = true};
         if (place == &extended) {
             if (parameter.quoted || !put_extended(&parser->text, parameter.value))
                 return "a filename* is not UTF-8''... of RFC 8187";
@@ -226,7 +214,7 @@ static const char *read_disposition(struct multipart *parser, str value)
     }
     if (!utf8_valid(buf_str(&parser->text))) return "the name of a part or file is not UTF-8";
     if (!name.len) return "a part has no name";
-    const struct place *file = extended.set ? &extended : &plain;
+    const struct multipart_place *file = extended.set ? &extended : &plain;
     parser->part.name = (str){parser->text.p + name.at, name.len};
     parser->part.has_filename = file->set;
     parser->part.filename = file->len ? (str){parser->text.p + file->at, file->len} : STR_EMPTY;
@@ -286,9 +274,10 @@ static enum multipart_event head_complete(struct multipart *parser)
         str line = {rest.p, (size_t)str_find(rest, STR("\r\n"))};
         rest = str_drop(rest, line.len + 2);
         const char *reason = read_line(parser, line, &seen);
-        if (reason) return refuse(parser, reason);
+        if (reason) return multipart_refuse(parser, reason);
     }
-    if (!parser->part.name.len) return refuse(parser, "a part has no Content-Disposition");
+    if (!parser->part.name.len)
+        return multipart_refuse(parser, "a part has no Content-Disposition");
     parser->phase = DATA;
     /* The CR LF that ended the head is none of the content's, but may begin the delimiter. */
     parser->fresh = true;
@@ -298,10 +287,12 @@ static enum multipart_event head_complete(struct multipart *parser)
 
 static enum multipart_event head_byte(struct multipart *parser, char c)
 {
-    if (c == '\n' && parser->phase != HEAD_CR) return refuse(parser, "a bare LF in a part's head");
-    if (c != '\n' && parser->phase == HEAD_CR) return refuse(parser, "a bare CR in a part's head");
+    if (c == '\n' && parser->phase != HEAD_CR)
+        return multipart_refuse(parser, "a bare LF in a part's head");
+    if (c != '\n' && parser->phase == HEAD_CR)
+        return multipart_refuse(parser, "a bare CR in a part's head");
     buf_char(&parser->head, c);
-    if (parser->head.full) return refuse(parser, "the head of a part is too long");
+    if (parser->head.full) return multipart_refuse(parser, "the head of a part is too long");
     parser->phase = c == '\r' ? HEAD_CR : HEAD;
     if (c != '\n') return MULTIPART_MORE;
     bool empty = parser->head.len - parser->line == 2;
@@ -310,24 +301,6 @@ static enum multipart_event head_byte(struct multipart *parser, char c)
 }
 
 /* ---- boundaries ---- */
-
-static enum multipart_event begin_part(struct multipart *parser)
-{
-    if (++parser->parts > MULTIPART_PARTS_MAX) return refuse(parser, "there are too many parts");
-    parser->phase = HEAD;
-    parser->line = 0;
-    buf_clear(&parser->head);
-    return MULTIPART_MORE;
-}
-
-/* The first boundary stands at the very beginning. */
-static enum multipart_event first_byte(struct multipart *parser, char c)
-{
-    if (c != parser->delimiter[parser->matched])
-        return refuse(parser, "the body does not begin with its boundary");
-    if (++parser->matched == parser->delimiter_len) parser->phase = BEHIND;
-    return MULTIPART_MORE;
-}
 
 /* Spaces behind a boundary are allowed, and mean nothing; they are counted like a head. */
 static bool is_padding(struct multipart *parser, char c)
@@ -344,13 +317,19 @@ static enum multipart_event behind_byte(struct multipart *parser, char c)
         else if (c == '-' && !parser->padding)
             parser->phase = BEHIND_DASH;
         else if (!is_padding(parser, c))
-            return refuse(parser, "a line begins with the boundary and goes on");
+            return multipart_refuse(parser, "a line begins with the boundary and goes on");
         return MULTIPART_MORE;
     case BEHIND_CR:
-        if (c != '\n') return refuse(parser, "a boundary's line has a bare CR");
-        return begin_part(parser);
+        if (c != '\n') return multipart_refuse(parser, "a boundary's line has a bare CR");
+        if (++parser->parts > MULTIPART_PARTS_MAX)
+            return multipart_refuse(parser, "there are too many parts");
+        parser->phase = HEAD;
+        parser->line = 0;
+        buf_clear(&parser->head);
+        return MULTIPART_MORE;
     default: /* BEHIND_DASH */
-        if (c != '-') return refuse(parser, "a line begins with the boundary and goes on");
+        if (c != '-')
+            return multipart_refuse(parser, "a line begins with the boundary and goes on");
         parser->phase = CLOSING;
         return MULTIPART_MORE;
     }
@@ -363,19 +342,11 @@ static enum multipart_event closing_byte(struct multipart *parser, char c)
     else if (parser->phase == CLOSING_CR && c == '\n')
         parser->phase = CLOSED;
     else if (parser->phase != CLOSING || !is_padding(parser, c))
-        return refuse(parser, "bytes follow the last boundary");
+        return multipart_refuse(parser, "bytes follow the last boundary");
     return MULTIPART_MORE;
 }
 
 /* ---- content ---- */
-
-/* The delimiter is whole: the part ends. */
-static enum multipart_event data_over(struct multipart *parser)
-{
-    parser->phase = BEHIND;
-    parser->padding = 0;
-    return MULTIPART_PART_END;
-}
 
 /* Bytes of the input before the first place where a delimiter begins, or may begin at its end. */
 static size_t content_len(const struct multipart *parser, str input)
@@ -401,7 +372,11 @@ static enum multipart_event data(struct multipart *parser, str *input)
             *input = str_drop(*input, len);
             return MULTIPART_DATA;
         }
-        if (parser->matched == parser->delimiter_len) return data_over(parser);
+        if (parser->matched == parser->delimiter_len) {
+            parser->phase = BEHIND;
+            parser->padding = 0;
+            return MULTIPART_PART_END;
+        }
         if (!input->len) return MULTIPART_MORE;
         if (input->p[0] == parser->delimiter[parser->matched]) {
             parser->matched++;
@@ -438,9 +413,12 @@ void multipart_done(struct multipart *parser)
 
 static enum multipart_event feed_byte(struct multipart *parser, char c)
 {
-    switch ((enum phase)parser->phase) {
-    case BOUNDARY:
-        return first_byte(parser, c);
+    switch ((enum multipart_phase)parser->phase) {
+    case BOUNDARY: /* the first one stands at the very beginning */
+        if (c != parser->delimiter[parser->matched])
+            return multipart_refuse(parser, "the body does not begin with its boundary");
+        if (++parser->matched == parser->delimiter_len) parser->phase = BEHIND;
+        return MULTIPART_MORE;
     case BEHIND:
     case BEHIND_CR:
     case BEHIND_DASH:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Problem documents. Title and status come from the error's row, detail and field from the fault.
+ * Problem documents (RFC 9457): the JSON that refuses a request. Title and status come from the
+ * error's row, detail and field from the fault.
  */
 #include "net/problem.h"
 
@@ -8,8 +9,7 @@
 
 #include "base/json.h"
 
-/* A fault's text may quote a client and may have been cut in the middle of a character. */
-static str clean(const char *text, char *copy, size_t size)
+str problem_clean(const char *text, char *copy, size_t size)
 {
     str s = str_c(text);
     for (str whole = s; s.len - whole.len < 4; whole.len--) {
@@ -39,14 +39,12 @@ void problem_write_with(struct buf *out, enum err e, const struct fault *fault, 
     json_object(&w);
     json_member(&w, STR("type"), str_c(type));
     json_member(&w, STR("title"), str_c(err_title(e)));
-    json_key(&w, STR("status"));
-    json_number_u64(&w, (uint64_t)err_status(e));
-    json_member(&w, STR("detail"), clean(detail, copy, sizeof copy));
+    json_member_u64(&w, STR("status"), (uint64_t)err_status(e));
+    json_member(&w, STR("detail"), problem_clean(detail, copy, sizeof copy));
     json_member(&w, STR("code"), str_c(err_code(e)));
-    if (field[0]) json_member(&w, STR("field"), clean(field, copy, sizeof copy));
+    if (field[0]) json_member(&w, STR("field"), problem_clean(field, copy, sizeof copy));
     if (name.len) {
-        json_key(&w, name);
-        json_raw(&w, json);
+        json_member_raw(&w, name, json);
     }
     json_object_end(&w);
 }

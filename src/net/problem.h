@@ -18,4 +18,8 @@ void problem_write(struct buf *out, enum err e, const struct fault *fault);
  */
 void problem_write_with(struct buf *out, enum err e, const struct fault *fault, str name, str json);
 
+/* The text of a fault as valid UTF-8: it may quote a client, and may have been cut in the middle of a
+ * character. Borrows from it, or is in `copy`. */
+str problem_clean(const char *text, char *copy, size_t size);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Event streams over a shared log.
+ * Event streams (server-sent events) as cursors into a shared log of frames.
  *
  * A log is a list of segments; a frame lies whole in one segment, already framed as an HTTP chunk:
  *
@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "net/http_int.h"
 #include "net/loop.h"
 
@@ -118,8 +119,7 @@ static void deliver(struct loop_defer *defer)
 
 struct sse_log *sse_log_new(struct loop *loop, size_t bytes_max)
 {
-    struct sse_log *log = calloc(1, sizeof *log);
-    if (!log) abort();
+    struct sse_log *log = mem_new(sizeof *log);
     log->loop = loop;
     log->bytes_max = bytes_max;
     log->deliver.fn = deliver;
@@ -259,29 +259,31 @@ static bool write_private(struct sse_stream *stream)
     bool done = write_piece(stream, rest, &lent);
     if (done || lent) stream->private_sent = stream->private.len;
     stream->private_waiting = lent;
+    if (lent) http_stream_hold(stream->conn, stream->private.len);
     return done;
 }
 
 /* The bytes to write next from a segment, and the framing to skip on either side of them. */
-struct range {
+struct sse_range {
     str bytes;
     size_t before, after;
 };
 
-static struct range next_range(const struct sse_stream *stream, const struct segment *segment)
+static struct sse_range next_range(const struct sse_stream *stream, const struct segment *segment)
 {
     size_t offset = (size_t)(stream->place - segment->start);
     str rest = {segment->bytes + offset, segment->len - offset};
     uint64_t room = stream->until - stream->place; /* a frame's border, too */
     if (rest.len > room) rest.len = (size_t)room;
-    if (stream->framed) return (struct range){.bytes = rest};
+    if (stream->framed) return (struct sse_range){.bytes = rest};
 
     size_t size = 0, digits = 0;
     for (; rest.p[digits] != '\r'; digits++) {
         char c = rest.p[digits];
         size = size * 16 + (size_t)(c <= '9' ? c - '0' : c - 'a' + 10);
     }
-    return (struct range){.bytes = {rest.p + digits + 2, size}, .before = digits + 2, .after = 2};
+    return (
+        struct sse_range){.bytes = {rest.p + digits + 2, size}, .before = digits + 2, .after = 2};
 }
 
 /* Shared bytes, until the reader has everything or can take no more. True when the owner was asked
@@ -296,7 +298,7 @@ static bool write_shared(struct sse_stream *stream)
             stream->ops->on_lag(stream->arg);
             return true;
         }
-        struct range range = next_range(stream, segment);
+        struct sse_range range = next_range(stream, segment);
         bool lent;
         bool done = write_piece(stream, range.bytes, &lent);
         if (!done && !lent) return false;
@@ -310,21 +312,6 @@ static bool write_shared(struct sse_stream *stream)
     stream_detach(stream);
     stream->ops->on_until(stream->arg);
     return true;
-}
-
-/* An ending stream has sent what it can: end it in order, or cut it short if its place was lost, so
- * that the client can tell. */
-static void stream_finish(struct sse_stream *stream)
-{
-    bool whole = stream->place >= stream->end_at;
-    if (stream->log && !whole)
-        return; /* the reader could take no more; the connection has broken */
-    struct http_conn *conn = stream->conn;
-    stream_free(stream);
-    if (whole)
-        http_stream_end(conn);
-    else
-        http_stream_cut(conn);
 }
 
 /* Write what there is. Never re-entered: callbacks made from here that send or close are carried
@@ -343,7 +330,19 @@ static void stream_write(struct sse_stream *stream)
         caught_up = stream->private.cap == 0;
     } while (caught_up && write_shared(stream));
     stream->busy = false;
-    if (stream->ending && caught_up && !stream->waiting) stream_finish(stream);
+    if (!stream->ending || !caught_up || stream->waiting) return;
+
+    /* An ending stream has sent what it can: end it in order, or cut it short if its place was
+     * lost, so that the client can tell. */
+    bool whole = stream->place >= stream->end_at;
+    if (stream->log && !whole)
+        return; /* the reader could take no more; the connection has broken */
+    struct http_conn *conn = stream->conn;
+    stream_free(stream);
+    if (whole)
+        http_stream_end(conn);
+    else
+        http_stream_cut(conn);
 }
 
 static void on_writable(void *arg)
@@ -390,8 +389,7 @@ struct sse_stream *sse_open(struct http_request *request, const struct http_fiel
     assert(field_count <= EXTRA_FIELDS_MAX);
     for (size_t i = 0; i < field_count; i++) all[OWN_FIELDS + i] = fields[i];
 
-    struct sse_stream *stream = calloc(1, sizeof *stream);
-    if (!stream) abort();
+    struct sse_stream *stream = mem_new(sizeof *stream);
     stream->ops = ops;
     stream->arg = arg;
     buf_init(&stream->private, HTTP_ANSWER_BYTES_MAX);

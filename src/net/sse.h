@@ -57,7 +57,7 @@ void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place);
  * later time. For streams whose ops have it. */
 void sse_until(struct sse_stream *stream, uint64_t place);
 
-/* Its place in the log it follows, or followed until on_lag. */
+/* A stream's place in the log it follows, or followed until on_lag. */
 uint64_t sse_place(const struct sse_stream *stream);
 
 /* Has everything that sse_send took been written? */

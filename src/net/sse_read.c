@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading text/event-stream.
+ * Event streams of others, read in pieces cut anywhere; pure.
  *
  *     data: {"a":1}\n      a field: what stands behind the colon, without one space
  *     : ping\n             a comment
@@ -98,31 +98,9 @@ static void take_line(struct sse_reader *reader, str line)
     take_field(reader, (str){line.p, (size_t)colon}, value);
 }
 
-static str without_mark(struct sse_reader *reader, str line)
-{
-    bool first = !reader->begun;
-    reader->begun = true;
-    return first && str_starts(line, STR("\xef\xbb\xbf")) ? str_drop(line, 3) : line;
-}
-
 static bool too_large(const struct sse_reader *reader)
 {
     return reader->line.full || reader->data.full;
-}
-
-static size_t line_bytes(str bytes)
-{
-    size_t len = 0;
-    while (len < bytes.len && bytes.p[len] != '\n' && bytes.p[len] != '\r') len++;
-    return len;
-}
-
-/* The line up to here, from both pieces if it began in an earlier one. */
-static str whole_line(struct sse_reader *reader, str end)
-{
-    if (!reader->line.len && end.len <= reader->line.max) return end;
-    buf_append(&reader->line, end);
-    return buf_str(&reader->line);
 }
 
 enum err sse_read(struct sse_reader *reader, str bytes,
@@ -131,7 +109,8 @@ enum err sse_read(struct sse_reader *reader, str bytes,
     while (bytes.len && !too_large(reader)) {
         if (reader->after_cr && bytes.p[0] == '\n') bytes = str_drop(bytes, 1);
         reader->after_cr = false;
-        size_t len = line_bytes(bytes);
+        size_t len = 0;
+        while (len < bytes.len && bytes.p[len] != '\n' && bytes.p[len] != '\r') len++;
         str piece = {bytes.p, len};
         if (len == bytes.len) {
             buf_append(&reader->line, piece);
@@ -139,7 +118,13 @@ enum err sse_read(struct sse_reader *reader, str bytes,
         }
         reader->after_cr = bytes.p[len] == '\r';
         bytes = str_drop(bytes, len + 1);
-        str line = without_mark(reader, whole_line(reader, piece));
+        str line = piece;
+        if (reader->line.len || piece.len > reader->line.max) { /* it began in an earlier piece */
+            buf_append(&reader->line, piece);
+            line = buf_str(&reader->line);
+        }
+        if (!reader->begun && str_starts(line, STR("\xef\xbb\xbf"))) line = str_drop(line, 3);
+        reader->begun = true;
         bool go_on = true;
         if (reader->line.full) break;
         if (line.len)

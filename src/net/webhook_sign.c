@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The signature of webhooks. The time is signed with the body, so that a receiver can refuse what was
- * recorded and is sent again later.
+ * The signature of webhooks, those we send and those we get. The time is signed with the body, so
+ * that a receiver can refuse what was recorded and is sent again later.
  */
 #include "net/webhook_sign.h"
 

@@ -15,7 +15,8 @@
  *    `flush`, on_writable and on_quiet. So a callback may do anything to its socket.
  * 4. A client that does not read makes us keep one pong, the newest, and one close frame besides
  *    what ws_send takes.
- * 5. Between messages a socket owns this object and no buffer.
+ * 5. Between messages a socket owns this object and no buffer. A message that has begun counts as a
+ *    body of its user, and so does what the owner keeps.
  */
 #include "net/ws.h"
 
@@ -23,6 +24,7 @@
 #include <string.h>
 
 #include "base/crypto.h"
+#include "base/mem.h"
 #include "net/http_conn.h"
 #include "net/http_int.h"
 #include "net/ws_frames.h"
@@ -45,6 +47,7 @@ struct ws {
     size_t pong_at, pong_len; /* in `out`; no length: none waits there */
     struct loop_defer flush;
     struct ws_frames frames;
+    struct http_charge coming, kept; /* a message that is not complete; what the owner keeps */
 };
 
 static void ws_free(struct ws *ws)
@@ -53,6 +56,8 @@ static void ws_free(struct ws *ws)
     ws_frames_done(&ws->frames);
     buf_done(&ws->out);
     buf_done(&ws->sending);
+    charge_drop(&ws->coming);
+    charge_drop(&ws->kept);
     free(ws);
 }
 
@@ -85,6 +90,7 @@ static void push(struct ws *ws)
     ws->waiting = true;
     ws->sending = ws->out;
     buf_init(&ws->out, ws->sending.max);
+    http_stream_hold(ws->conn, ws->sending.len);
 }
 
 /* All has been written, or not: what follows from that. May free the socket. */
@@ -154,7 +160,7 @@ void ws_close(struct ws *ws, enum ws_code code, const char *reason)
 }
 
 /* No more from them: write what waits, and go. */
-static void leave(struct ws *ws)
+static void ws_leave(struct ws *ws)
 {
     bool told = ws->state != WS_OPEN;
     ws->state = WS_ENDING;
@@ -179,16 +185,7 @@ static void only_pong(struct ws *ws, size_t at)
     ws->pong_len = len;
 }
 
-/* Pongs that nobody asked for count, too. */
-static bool flooded(struct ws *ws)
-{
-    msec second = loop_now(ws->loop) / 1000;
-    if (second != ws->second) ws->pings = 0;
-    ws->second = second;
-    return ++ws->pings > WS_PINGS_MAX;
-}
-
-static void take(struct ws *ws, enum ws_frames_event event)
+static void ws_take(struct ws *ws, enum ws_frames_event event)
 {
     switch (event) {
     case WS_FRAMES_MORE:
@@ -199,14 +196,23 @@ static void take(struct ws *ws, enum ws_frames_event event)
     case WS_FRAMES_PING:
     case WS_FRAMES_PONG:
         if (event == WS_FRAMES_PONG) ws->pinged = false;
-        if (!flooded(ws)) break;
+        msec second = loop_now(ws->loop) / 1000;
+        if (second != ws->second) ws->pings = 0;
+        ws->second = second;
+        if (++ws->pings <= WS_PINGS_MAX) break; /* pongs that nobody asked for count, too */
         ws_frames_close(&ws->frames, WS_POLICY, STR("too many pings"), &ws->out);
-        leave(ws);
+        ws_leave(ws);
         break;
     case WS_FRAMES_OVER:
-        leave(ws);
+        ws_leave(ws);
         break;
     }
+}
+
+static bool charge(struct ws *ws, struct http_charge *charge, size_t bytes)
+{
+    return charge_take(charge, ws->conn->server->options.budget, POOL_BODIES, &ws->conn->account,
+                       bytes);
 }
 
 static void on_bytes(void *arg, str bytes)
@@ -215,16 +221,34 @@ static void on_bytes(void *arg, str bytes)
     while (ws->state != WS_ENDING) {
         size_t before = ws->out.len;
         enum ws_frames_event event = ws_frames_feed(&ws->frames, &bytes, &ws->out);
-        if (event == WS_FRAMES_MORE) break;
+        if (event == WS_FRAMES_TEXT) charge_drop(&ws->coming);
+        if (event == WS_FRAMES_MORE) { /* is there room for what has come of a message? */
+            size_t now = ws->frames.message.len;
+            if (now <= ws->coming.bytes || charge(ws, &ws->coming, now - ws->coming.bytes)) break;
+            ws_frames_close(&ws->frames, WS_LATER, STR("too much of what you send is under way"),
+                            &ws->out);
+            ws_leave(ws);
+            break;
+        }
         if (event == WS_FRAMES_PING) only_pong(ws, before);
-        take(ws, event);
+        ws_take(ws, event);
     }
     if (ws->out.len) flush_soon(ws);
 }
 
+bool ws_keep(struct ws *ws, size_t bytes)
+{
+    return charge(ws, &ws->kept, bytes);
+}
+
+void ws_keep_none(struct ws *ws)
+{
+    charge_drop(&ws->kept);
+}
+
 static void on_end(void *arg)
 {
-    leave(arg);
+    ws_leave(arg);
 }
 
 /* ---- times and ends ---- */
@@ -294,8 +318,7 @@ static bool key_valid(str key)
     if (key.len != 24 || !str_ends(key, STR("=="))) return false;
     for (size_t i = 0; i < 22; i++) {
         char c = key.p[i];
-        bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        if (!letter && !(c >= '0' && c <= '9') && c != '+' && c != '/') return false;
+        if (!char_is_alnum(c) && c != '+' && c != '/') return false;
     }
     return memchr("AQgw", key.p[21], 4);
 }
@@ -323,16 +346,6 @@ static enum err check_handshake(const struct http_head *head, struct fault *rete
     return OK;
 }
 
-static void refuse(struct http_request *request, enum err e, const struct fault *why)
-{
-    static const struct http_field fields[] = {
-        {STR("Upgrade"), STR("websocket")},
-        {STR("Sec-WebSocket-Version"), STR("13")},
-    };
-    bool offer = e == ERR_UPGRADE_REQUIRED;
-    http_answer_error_with(request, e, why, fields, offer ? COUNT(fields) : 0);
-}
-
 /* RFC 6455, 4.2.2: proof that the handshake was read by something that knows what it is. */
 static void accept_key(str key, char out[static BASE64_BYTES(SHA1_BYTES)])
 {
@@ -354,7 +367,12 @@ struct ws *ws_open(struct http_request *request, const struct ws_ops *ops, void 
     struct fault why = {0};
     enum err e = conn->server->stopping ? ERR_SHUTTING_DOWN : check_handshake(head, &why);
     if (e) {
-        refuse(request, e, &why);
+        static const struct http_field offer[] = {
+            {STR("Upgrade"), STR("websocket")},
+            {STR("Sec-WebSocket-Version"), STR("13")},
+        };
+        http_answer_error_with(request, e, &why, offer,
+                               e == ERR_UPGRADE_REQUIRED ? COUNT(offer) : 0);
         return NULL;
     }
     char proof[BASE64_BYTES(SHA1_BYTES)];
@@ -364,8 +382,7 @@ struct ws *ws_open(struct http_request *request, const struct ws_ops *ops, void 
         {STR("Sec-WebSocket-Accept"), str_c(proof)},
     };
 
-    struct ws *ws = calloc(1, sizeof *ws);
-    if (!ws) abort();
+    struct ws *ws = mem_new(sizeof *ws);
     *ws = (struct ws){.loop = conn->server->loop, .ops = ops, .arg = arg, .flush.fn = on_flush};
     buf_init(&ws->out, HTTP_ANSWER_BYTES_MAX);
     buf_init(&ws->sending, HTTP_ANSWER_BYTES_MAX);

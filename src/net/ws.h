@@ -27,7 +27,7 @@ enum ws_code {
     WS_NORMAL = 1000,
     WS_POLICY = 1008,  /* not allowed (any more), or too much nonsense */
     WS_RESTART = 1012, /* the server stops */
-    WS_LATER = 1013,   /* too slow: connect again and go on behind the last event */
+    WS_LATER = 1013, /* too slow, or too much at once: connect again, go on behind the last event */
 };
 
 /* Answer a GET with the handshake, or with the refusal that it deserves (400, 426): then NULL, and
@@ -37,6 +37,12 @@ struct ws *ws_open(struct http_request *request, const struct ws_ops *ops, void 
 /* One text message, copied. False, and nothing is taken: WS_QUEUE_BYTES_MAX wait already. One is
  * always taken when none waits. */
 bool ws_send(struct ws *ws, str text);
+
+/* The owner keeps so many bytes more of what came. False: its user has no room for them. */
+bool ws_keep(struct ws *ws, size_t bytes) MUST_USE;
+
+/* The owner keeps nothing any more. */
+void ws_keep_none(struct ws *ws);
 
 /* Have all messages been written? */
 bool ws_drained(const struct ws *ws);

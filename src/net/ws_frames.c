@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wslay between two buffers, with ws_scan.c in front of it.
+ * Frames of a WebSocket by wslay: a client's bytes become messages, what is said to it becomes
+ * bytes; wslay stands between two buffers, with ws_scan.c in front of it.
  *
  *     bytes ─▶ ws_scan ─▶ wslay: unmasks, joins, checks UTF-8 ─▶ text
  *                │ fault        │ pongs, the answer to a close frame
@@ -151,13 +152,6 @@ static str reason(enum ws_fault fault)
     return STR_EMPTY;
 }
 
-static enum ws_frames_event refuse(struct ws_frames *frames, struct buf *out)
-{
-    ws_frames_close(frames, frames->scan.fault, reason(frames->scan.fault), out);
-    frames->over = true;
-    return WS_FRAMES_OVER;
-}
-
 enum ws_frames_event ws_frames_feed(struct ws_frames *frames, str *input, struct buf *out)
 {
     if (frames->text.p) buf_done(&frames->message);
@@ -167,7 +161,11 @@ enum ws_frames_event ws_frames_feed(struct ws_frames *frames, str *input, struct
         enum ws_scan_event seen = ws_scan_feed(&frames->scan, input);
         if (seen == WS_SCAN_MORE) break;
         frames->control = seen == WS_SCAN_CONTROL;
-        event = seen == WS_SCAN_BAD ? refuse(frames, out) : pass(frames, out);
+        if (seen == WS_SCAN_BAD) {
+            ws_frames_close(frames, frames->scan.fault, reason(frames->scan.fault), out);
+            frames->over = true;
+        }
+        event = seen == WS_SCAN_BAD ? WS_FRAMES_OVER : pass(frames, out);
     }
     if (event == WS_FRAMES_MORE && ws_scan_rests(&frames->scan) && !frames->closed)
         context_drop(frames);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The headers of a client's frames, RFC 6455, 5.2:
+ * The headers of a client's WebSocket frames, checked before wslay sees them; RFC 6455, 5.2; pure:
  *
  *     FIN RSV RSV RSV opcode(4) | MASK length(7) | length, 2 or 8 bytes | mask, 4 bytes | payload
  *
@@ -15,7 +15,7 @@
  * 2. A control frame is given on whole. wslay checks the reason of a close frame per piece, and
  *    skips two bytes of each.
  *
- * One more check: a line in check_start or check_length.
+ * One more check: a line in check_start or take_header.
  */
 #include "net/ws_scan.h"
 
@@ -30,11 +30,6 @@ enum { LENGTH_IN_2 = 126, LENGTH_IN_8 = 127 }; /* values of the 7 bits */
 void ws_scan_init(struct ws_scan *scan)
 {
     *scan = (struct ws_scan){.step = STEP_START, .need = START_BYTES};
-}
-
-static unsigned opcode(const struct ws_scan *scan)
-{
-    return scan->frame[0] & 0x0f;
 }
 
 static bool is_final(const struct ws_scan *scan)
@@ -55,7 +50,7 @@ static unsigned short_length(const struct ws_scan *scan)
 /* 0, or the fault that the first two bytes show. */
 static enum ws_fault check_start(const struct ws_scan *scan)
 {
-    unsigned op = opcode(scan), length = short_length(scan);
+    unsigned op = scan->frame[0] & 0x0f, length = short_length(scan);
     bool masked = scan->frame[1] & 0x80, reserved = scan->frame[0] & 0x70;
     if (reserved || !masked) return WS_FAULT_FRAMING;
     if (is_control(scan)) {
@@ -69,29 +64,9 @@ static enum ws_fault check_start(const struct ws_scan *scan)
     return scan->open && scan->fragments >= WS_FRAGMENTS_MAX ? WS_FAULT_TOO_MUCH : 0;
 }
 
-static uint64_t payload_length(const struct ws_scan *scan)
-{
-    unsigned length = short_length(scan);
-    if (length < LENGTH_IN_2) return length;
-    uint64_t value = 0;
-    unsigned end = START_BYTES + (length == LENGTH_IN_2 ? 2 : 8);
-    for (unsigned i = START_BYTES; i < end; i++) value = value << 8 | scan->frame[i];
-    return value;
-}
-
-static enum ws_fault check_length(const struct ws_scan *scan, uint64_t length)
-{
-    unsigned in = short_length(scan);
-    if (in == LENGTH_IN_2 && length < LENGTH_IN_2) return WS_FAULT_FRAMING;
-    if (in == LENGTH_IN_8 && (length <= UINT16_MAX || length >> 63)) return WS_FAULT_FRAMING;
-    if (is_control(scan)) return 0;
-    uint64_t before = scan->open ? scan->message : 0;
-    return before + length > WS_MESSAGE_BYTES_MAX ? WS_FAULT_TOO_LONG : 0;
-}
-
 /* ---- steps ---- */
 
-static enum ws_scan_event bad(struct ws_scan *scan, enum ws_fault fault)
+static enum ws_scan_event ws_scan_bad(struct ws_scan *scan, enum ws_fault fault)
 {
     scan->step = STEP_BAD;
     scan->fault = fault;
@@ -110,9 +85,17 @@ static enum ws_scan_event give(struct ws_scan *scan, enum ws_scan_event event)
 /* A whole header: count it, and give it on unless a control frame's payload belongs to it. */
 static enum ws_scan_event take_header(struct ws_scan *scan)
 {
-    uint64_t length = payload_length(scan);
-    enum ws_fault fault = check_length(scan, length);
-    if (fault) return bad(scan, fault);
+    unsigned in = short_length(scan);
+    uint64_t length = in < LENGTH_IN_2 ? in : 0;
+    unsigned end = START_BYTES + (in < LENGTH_IN_2 ? 0 : in == LENGTH_IN_2 ? 2 : 8);
+    for (unsigned i = START_BYTES; i < end; i++) length = length << 8 | scan->frame[i];
+    if (in == LENGTH_IN_2 && length < LENGTH_IN_2) return ws_scan_bad(scan, WS_FAULT_FRAMING);
+    if (in == LENGTH_IN_8 && (length <= UINT16_MAX || length >> 63))
+        return ws_scan_bad(scan, WS_FAULT_FRAMING);
+    uint64_t before = scan->open ? scan->message : 0;
+    if (!is_control(scan) && before + length > WS_MESSAGE_BYTES_MAX)
+        return ws_scan_bad(scan, WS_FAULT_TOO_LONG);
+
     if (is_control(scan)) {
         scan->step = STEP_CONTROL;
         scan->need = (uint8_t)(scan->need + length);
@@ -160,7 +143,7 @@ enum ws_scan_event ws_scan_feed(struct ws_scan *scan, str *input)
             continue;
         }
         enum ws_fault fault = check_start(scan);
-        if (fault) return bad(scan, fault);
+        if (fault) return ws_scan_bad(scan, fault);
         unsigned length = short_length(scan);
         unsigned more = length == LENGTH_IN_2 ? 2 : length == LENGTH_IN_8 ? 8 : 0;
         scan->step = STEP_HEADER;

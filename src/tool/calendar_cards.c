@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cards of the calendar pack. Each tool has a row in tools[]: how its card is made from the result,
- * and what its title is when the call did not work.
+ * Cards of the calendar pack: results and errors of its tools. Each tool has a row in tools[]: how
+ * its card is made from the result, and what its title is when the call did not work.
  *
  *     calendar_write    data      title, time, place, people; conflicts as a section; buttons
  *     calendar_read     list      one entry for each event, marked if two of them overlap
@@ -28,7 +28,7 @@
 #include "ui/locale.h"
 #include "ui/text.h"
 
-struct card {
+struct calendar_card {
     struct arena *arena;
     struct buf out;
     struct json_writer w;
@@ -69,28 +69,28 @@ struct card {
     X(FAILED_RESOLVE, "The user could not be looked up", "没有查到用户")
 
 #define WORD_ENUM(word, english, chinese) word,
-enum word { WORDS(WORD_ENUM) };
+enum calendar_word { WORDS(WORD_ENUM) };
 #undef WORD_ENUM
 #define WORD_ROW(word, english, chinese) {[UI_EN] = STR(english), [UI_ZH] = STR(chinese)},
 static const str words[][UI_LOCALES] = {WORDS(WORD_ROW)};
 #undef WORD_ROW
 
-static str say(const struct card *c, enum word word)
+static str say(const struct calendar_card *c, enum calendar_word word)
 {
     return words[word][c->locale];
 }
 
-/* Where one's own events are to be had (app/api/routes.c). */
+/* Where one's own events are to be had (http/routes.c). */
 static const str export_path = STR("/api/v1/agent/calendar.ics");
 
 /* ---- texts and times ---- */
 
-static str line(const struct card *c, str text)
+static str line(const struct calendar_card *c, str text)
 {
     return ui_line(c->arena, text, CALENDAR_CARD_LINE_CHARS_MAX);
 }
 
-static str member_line(const struct card *c, const struct json *object, str name)
+static str member_line(const struct calendar_card *c, const struct json *object, str name)
 {
     return line(c, json_text(json_get(object, name)));
 }
@@ -117,19 +117,19 @@ static struct stamp stamp_of(str text)
                           .weekday = (unsigned)weekday};
 }
 
-static str offset_text(const struct card *c, str offset)
+static str offset_text(const struct calendar_card *c, str offset)
 {
     if (!offset.len || str_eq(offset, STR("UTC"))) return offset;
     return arena_printf(c->arena, "UTC%.*s", STR_ARG(offset));
 }
 
 /* "2026-11-16 15:00", and the day of the week of it. */
-static str moment_text(const struct card *c, const struct stamp *stamp)
+static str moment_text(const struct calendar_card *c, const struct stamp *stamp)
 {
     return arena_printf(c->arena, "%.*s %.*s", STR_ARG(stamp->date), STR_ARG(stamp->hour));
 }
 
-static str weekday_text(const struct card *c, const struct stamp *stamp)
+static str weekday_text(const struct calendar_card *c, const struct stamp *stamp)
 {
     static const str days[][UI_LOCALES] = {
         {STR(" (Sun)"), STR("（周日）")}, {STR(" (Mon)"), STR("（周一）")},
@@ -142,7 +142,7 @@ static str weekday_text(const struct card *c, const struct stamp *stamp)
 
 /* When an event is: "2026-11-16 15:00–16:00 (Mon)". Both days are named if it ends on another one,
  * both offsets if they differ; else the offset is, if it is not `home`. */
-static str time_text(const struct card *c, const struct json *event, str home)
+static str time_text(const struct calendar_card *c, const struct json *event, str home)
 {
     str from = json_text(json_get(event, STR("start_time")));
     str to = json_text(json_get(event, STR("end_time")));
@@ -169,7 +169,7 @@ static str offset_of(const struct json *object, str name)
 }
 
 /* The first names of a list: "Ann, Bob (12 in all)". */
-static str names_text(const struct card *c, const struct json *list, size_t max)
+static str names_text(const struct calendar_card *c, const struct json *list, size_t max)
 {
     bool zh = c->locale == UI_ZH;
     AUTO(buf_done) struct buf out;
@@ -185,7 +185,7 @@ static str names_text(const struct card *c, const struct json *list, size_t max)
 
 /* ---- parts of a card ---- */
 
-static void put_head(struct card *c, str intent, str status, str title, str icon)
+static void put_head(struct calendar_card *c, str intent, str status, str title, str icon)
 {
     json_member(&c->w, STR("version"), STR("2.1"));
     json_member(&c->w, STR("intent"), intent);
@@ -195,7 +195,8 @@ static void put_head(struct card *c, str intent, str status, str title, str icon
 }
 
 /* Nothing if the value is empty. */
-static void put_item(struct card *c, str key, enum word label, str value, bool copyable)
+static void put_item(struct calendar_card *c, str key, enum calendar_word label, str value,
+                     bool copyable)
 {
     if (!value.len) return;
     json_object(&c->w);
@@ -203,13 +204,12 @@ static void put_item(struct card *c, str key, enum word label, str value, bool c
     json_member(&c->w, STR("label"), say(c, label));
     json_member(&c->w, STR("value"), value);
     if (copyable) {
-        json_key(&c->w, STR("copyable"));
-        json_bool(&c->w, true);
+        json_member_bool(&c->w, STR("copyable"), true);
     }
     json_object_end(&c->w);
 }
 
-static void put_event_items(struct card *c, const struct json *event)
+static void put_event_items(struct calendar_card *c, const struct json *event)
 {
     str zone = offset_of(event, STR("start_time"));
     bool one = str_eq(zone, offset_of(event, STR("end_time")));
@@ -223,12 +223,12 @@ static void put_event_items(struct card *c, const struct json *event)
              false);
 }
 
-static void put_id(struct card *c, const struct json *event)
+static void put_id(struct calendar_card *c, const struct json *event)
 {
     put_item(c, STR("id"), LABEL_ID, json_text(json_get(event, STR("id"))), true);
 }
 
-static void action_begin(struct card *c, str label, str style, str icon, str type)
+static void action_begin(struct calendar_card *c, str label, str style, str icon, str type)
 {
     json_object(&c->w);
     json_member(&c->w, STR("label"), label);
@@ -239,13 +239,13 @@ static void action_begin(struct card *c, str label, str style, str icon, str typ
     json_member(&c->w, STR("type"), type);
 }
 
-static void action_end(struct card *c)
+static void action_end(struct calendar_card *c)
 {
     json_object_end(&c->w);
     json_object_end(&c->w);
 }
 
-static void put_file_action(struct card *c)
+static void put_file_action(struct calendar_card *c)
 {
     action_begin(c, say(c, BUTTON_FILE), STR("secondary"), STR("download"), STR("url"));
     json_member(&c->w, STR("url"), export_path);
@@ -254,8 +254,8 @@ static void put_file_action(struct card *c)
 
 /* A call with all its arguments, so that it can be made as it is: an event, and perhaps whom it is
  * for. */
-static void put_tool_action(struct card *c, str label, str style, str icon, str tool, str id,
-                            str target)
+static void put_tool_action(struct calendar_card *c, str label, str style, str icon, str tool,
+                            str id, str target)
 {
     action_begin(c, label, style, icon, STR("tool"));
     json_member(&c->w, STR("toolId"), tool);
@@ -267,14 +267,14 @@ static void put_tool_action(struct card *c, str label, str style, str icon, str 
     action_end(c);
 }
 
-static void put_delete_action(struct card *c, str id)
+static void put_delete_action(struct calendar_card *c, str id)
 {
     put_tool_action(c, say(c, BUTTON_DELETE), STR("danger"), STR("trash-2"), STR("calendar_delete"),
                     id, STR_EMPTY);
 }
 
 /* For the first attendees: who takes part may want to see it. Whether they are users the call tells. */
-static void put_share_actions(struct card *c, const struct json *event)
+static void put_share_actions(struct calendar_card *c, const struct json *event)
 {
     enum { TARGET_BYTES_MAX = 128, LABEL_CHARS_MAX = 40 };
     str id = json_text(json_get(event, STR("id")));
@@ -293,7 +293,7 @@ static void put_share_actions(struct card *c, const struct json *event)
 
 /* ---- calendar_write ---- */
 
-static str conflicts_text(const struct card *c, const struct json *conflicts)
+static str conflicts_text(const struct calendar_card *c, const struct json *conflicts)
 {
     bool more = json_get(c->result, STR("more")) != NULL;
     unsigned count = conflicts->count;
@@ -303,7 +303,7 @@ static str conflicts_text(const struct card *c, const struct json *conflicts)
                         count, count == 1 ? "" : "s");
 }
 
-static void put_conflicts(struct card *c, const struct json *conflicts)
+static void put_conflicts(struct calendar_card *c, const struct json *conflicts)
 {
     str home = offset_of(c->result, STR("start_time"));
     json_key(&c->w, STR("sections"));
@@ -326,7 +326,7 @@ static void put_conflicts(struct card *c, const struct json *conflicts)
     json_array_end(&c->w);
 }
 
-static void write_card(struct card *c)
+static void write_card(struct calendar_card *c)
 {
     const struct json *conflicts = json_get(c->result, STR("conflicts"));
     str id = json_text(json_get(c->result, STR("id")));
@@ -353,7 +353,7 @@ struct slot {
     bool own; /* and its time is known */
 };
 
-static struct slot *slots_of(struct card *c, const struct json *events)
+static struct slot *slots_of(struct calendar_card *c, const struct json *events)
 {
     struct slot *slots = arena_array(c->arena, events->count, sizeof *slots), *slot = slots;
     for (const struct json *event = events->child; event; event = event->next, slot++)
@@ -373,7 +373,7 @@ static bool overlaps(const struct slot *slots, size_t count, size_t at)
     return false;
 }
 
-static void put_badge(struct card *c, const struct json *event, bool conflict)
+static void put_badge(struct calendar_card *c, const struct json *event, bool conflict)
 {
     str other = member_line(c, event, STR("shared_by"));
     if (!other.len && !conflict) return;
@@ -387,7 +387,7 @@ static void put_badge(struct card *c, const struct json *event, bool conflict)
     json_object_end(&c->w);
 }
 
-static str place_text(const struct card *c, const struct json *event)
+static str place_text(const struct calendar_card *c, const struct json *event)
 {
     str place = member_line(c, event, STR("location"));
     str people = names_text(c, json_get(event, STR("attendees")), CALENDAR_CARD_NAMES_MAX);
@@ -396,7 +396,7 @@ static str place_text(const struct card *c, const struct json *event)
     return ui_line(c->arena, both, CALENDAR_CARD_PLACE_CHARS_MAX);
 }
 
-static void put_event(struct card *c, const struct json *event, bool conflict, str home)
+static void put_event(struct calendar_card *c, const struct json *event, bool conflict, str home)
 {
     str place = place_text(c, event);
     json_object(&c->w);
@@ -414,7 +414,7 @@ static void put_event(struct card *c, const struct json *event, bool conflict, s
 }
 
 /* The time that was asked about. */
-static str range_text(const struct card *c)
+static str range_text(const struct calendar_card *c)
 {
     struct stamp from = stamp_of(json_text(json_get(c->result, STR("from"))));
     struct stamp to = stamp_of(json_text(json_get(c->result, STR("to"))));
@@ -426,7 +426,7 @@ static str range_text(const struct card *c)
                         c->locale == UI_ZH ? "至" : "to", STR_ARG(last), STR_ARG(zone));
 }
 
-static str count_text(const struct card *c, unsigned count, bool more)
+static str count_text(const struct calendar_card *c, unsigned count, bool more)
 {
     if (c->locale == UI_ZH)
         return arena_printf(c->arena, "%s%u 条日程", more ? "超过 " : "", count);
@@ -435,7 +435,7 @@ static str count_text(const struct card *c, unsigned count, bool more)
 }
 
 /* What a list does not show is said. */
-static void put_left_out(struct card *c, unsigned count)
+static void put_left_out(struct calendar_card *c, unsigned count)
 {
     bool more = json_get(c->result, STR("more")) != NULL;
     if (count <= CALENDAR_CARD_EVENTS_MAX && !more) return;
@@ -449,7 +449,7 @@ static void put_left_out(struct card *c, unsigned count)
                              shown));
 }
 
-static void read_card(struct card *c)
+static void read_card(struct calendar_card *c)
 {
     const struct json *events = json_get(c->result, STR("events"));
     unsigned count = events ? events->count : 0;
@@ -478,7 +478,7 @@ static void read_card(struct card *c)
 
 /* ---- calendar_delete, calendar_share ---- */
 
-static void put_about(struct card *c, enum word title, str icon)
+static void put_about(struct calendar_card *c, enum calendar_word title, str icon)
 {
     put_head(c, STR("status"), STR("success"), say(c, title), icon);
     json_key(&c->w, STR("items"));
@@ -489,19 +489,19 @@ static void put_about(struct card *c, enum word title, str icon)
     json_array_end(&c->w);
 }
 
-static void delete_card(struct card *c)
+static void delete_card(struct calendar_card *c)
 {
     put_about(c, TITLE_DELETED, STR("calendar-x"));
 }
 
-static void share_card(struct card *c)
+static void share_card(struct calendar_card *c)
 {
     put_about(c, TITLE_SHARED, STR("share-2"));
 }
 
 /* ---- user_resolve ---- */
 
-static void put_user(struct card *c, const struct json *user)
+static void put_user(struct calendar_card *c, const struct json *user)
 {
     str id = json_text(json_get(user, STR("id"))), name = json_text(json_get(user, STR("name")));
     json_object(&c->w);
@@ -524,7 +524,7 @@ static void put_user(struct card *c, const struct json *user)
     json_object_end(&c->w);
 }
 
-static void users_card(struct card *c)
+static void users_card(struct calendar_card *c)
 {
     const struct json *users = json_get(c->result, STR("users"));
     unsigned count = users ? users->count : 0;
@@ -548,8 +548,8 @@ static void users_card(struct card *c)
 
 static const struct {
     str tool;
-    void (*put)(struct card *card);
-    enum word failed;
+    void (*put)(struct calendar_card *card);
+    enum calendar_word failed;
 } tools[] = {
     {STR("calendar_write"), write_card, FAILED_WRITE},
     {STR("calendar_read"), read_card, FAILED_READ},
@@ -558,15 +558,9 @@ static const struct {
     {STR("user_resolve"), users_card, FAILED_RESOLVE},
 };
 
-static void error_card(struct card *c, enum word title, str error)
-{
-    put_head(c, STR("status"), STR("error"), say(c, title), STR_EMPTY);
-    json_member(&c->w, STR("body"), line(c, error));
-}
-
 str calendar_card(struct arena *arena, str tool, const struct tool_result *result, str locale)
 {
-    struct card card = {.arena = arena, .locale = ui_locale_of(locale)};
+    struct calendar_card card = {.arena = arena, .locale = ui_locale_of(locale)};
     struct json *json = NULL;
     size_t row = 0;
     while (row < COUNT(tools) && !str_eq(tools[row].tool, tool)) row++;
@@ -579,10 +573,12 @@ str calendar_card(struct arena *arena, str tool, const struct tool_result *resul
     buf_init(&card.out, TOOL_HINTS_BYTES_MAX);
     json_write_begin(&card.w, &card.out);
     json_object(&card.w);
-    if (result->error.len)
-        error_card(&card, tools[row].failed, result->error);
-    else
+    if (result->error.len) {
+        put_head(&card, STR("status"), STR("error"), say(&card, tools[row].failed), STR_EMPTY);
+        json_member(&card.w, STR("body"), line(&card, result->error));
+    } else {
         tools[row].put(&card);
+    }
     json_object_end(&card.w);
     str hints = card.out.full ? STR_EMPTY : arena_str(arena, buf_str(&card.out));
     buf_done(&card.out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Forms of MCP servers. A property of the schema is one field, by its kind:
+ * Questions of MCP servers as forms, and what people filled in; pure. A property of the schema is
+ * one field, by its kind:
  *
  *     string                        text; date if its format says so
  *     string with enum or oneOf     choice; people see the titles, the server gets the constants
@@ -42,19 +43,8 @@ struct prop {
 
 /* ---- what must not be asked ---- */
 
-/* Small letters and digits of ASCII, and everything else beyond it: "API_Key " is "apikey". */
-static str normal(str text, char out[static NORMAL_BYTES_MAX])
-{
-    size_t len = 0;
-    for (size_t i = 0; i < text.len && len < NORMAL_BYTES_MAX; i++) {
-        char c = char_lower(text.p[i]);
-        bool keep = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80;
-        if (keep) out[len++] = c;
-    }
-    return (str){out, len};
-}
-
-/* Words for what grants access or moves money. */
+/* Words for what grants access or moves money. Small letters and digits of ASCII count, and
+ * everything beyond it: "API_Key " is "apikey". */
 static bool is_secret(str words)
 {
     static const char *const inside[] = {
@@ -64,7 +54,11 @@ static bool is_secret(str words)
         "口令",         "密钥",       "私钥",       "令牌",      "卡号",
     };
     char text[NORMAL_BYTES_MAX];
-    str shown = normal(words, text);
+    str shown = {text, 0};
+    for (size_t i = 0; i < words.len && shown.len < NORMAL_BYTES_MAX; i++) {
+        char c = char_lower(words.p[i]);
+        if (char_is_alnum(c) || (unsigned char)c >= 0x80) text[shown.len++] = c;
+    }
     for (size_t i = 0; i < COUNT(inside); i++)
         if (str_find(shown, str_c(inside[i])) >= 0) return true;
     return str_ends(shown, STR("token")) || str_eq(shown, STR("secret")) ||
@@ -149,7 +143,7 @@ static enum kind kind_of(struct prop *prop)
     return str_eq(text_of(from, "format"), STR("date")) ? KIND_DATE : KIND_TEXT;
 }
 
-static enum err refuse(struct fault *reterr, const struct prop *prop, const char *why)
+static enum err elicit_refuse(struct fault *reterr, const struct prop *prop, const char *why)
 {
     char field[ASK_NAME_BYTES_MAX + 16];
     str shown = tool_text_head(prop->name, ASK_NAME_BYTES_MAX);
@@ -160,12 +154,12 @@ static enum err refuse(struct fault *reterr, const struct prop *prop, const char
 static enum err check_choices(const struct prop *prop, struct fault *reterr)
 {
     if (!prop->choices->count || prop->choices->count > ASK_CHOICES_MAX)
-        return refuse(reterr, prop, "must have 1 to 50 choices");
+        return elicit_refuse(reterr, prop, "must have 1 to 50 choices");
     for (const struct json *choice = prop->choices->child; choice; choice = choice->next) {
         str value = choice_value(choice);
         if (!value.len || value.len > LABEL_BYTES_MAX ||
             text_of(choice, "title").len > LABEL_BYTES_MAX)
-            return refuse(reterr, prop, "has a choice that is no text of 1 to 256 bytes");
+            return elicit_refuse(reterr, prop, "has a choice that is no text of 1 to 256 bytes");
     }
     return OK;
 }
@@ -177,16 +171,9 @@ static enum err check_name(const struct prop *prop, struct fault *reterr)
     for (size_t i = 0; i < name.len; i++)
         if ((unsigned char)name.p[i] < ' ' || name.p[i] == 0x7f) fits = false;
     if (!fits)
-        return refuse(reterr, prop, "is no name for a field: 1 to 96 bytes, no control characters");
+        return elicit_refuse(reterr, prop,
+                             "is no name for a field: 1 to 96 bytes, no control characters");
     return OK;
-}
-
-static bool is_required(const struct json *schema, str name)
-{
-    const struct json *list = list_of(schema, "required");
-    for (const struct json *item = list ? list->child : NULL; item; item = item->next)
-        if (str_eq(json_text(item), name)) return true;
-    return false;
 }
 
 static enum err read_prop(const struct json *schema, const struct json *member,
@@ -196,13 +183,16 @@ static enum err read_prop(const struct json *schema, const struct json *member,
     enum err e = check_name(&prop, reterr);
     if (e) return e;
     prop.kind = kind_of(&prop);
-    prop.required = is_required(schema, prop.name);
+    const struct json *list = list_of(schema, "required");
+    for (const struct json *item = list ? list->child : NULL; item; item = item->next)
+        prop.required = prop.required || str_eq(json_text(item), prop.name);
     if (prop.kind == KIND_NONE)
-        return refuse(reterr, &prop,
-                      "is no text, number, boolean or choice, so it cannot be asked in a form");
+        return elicit_refuse(
+            reterr, &prop,
+            "is no text, number, boolean or choice, so it cannot be asked in a form");
     bool typed = prop.kind == KIND_TEXT || prop.kind == KIND_NUMBER; /* a PIN is a number, too */
     if (typed && (is_secret(prop.name) || is_secret(text_of(member, "title"))))
-        return refuse(
+        return elicit_refuse(
             reterr, &prop,
             "looks like a password or a key, which must not be asked in a form; use a URL");
     if (prop.choices) e = check_choices(&prop, reterr);
@@ -243,16 +233,6 @@ static const char *const field_types[] = {
     [KIND_TEXT] = "text",     [KIND_DATE] = "date",       [KIND_CHOICE] = "choice",
     [KIND_NUMBER] = "number", [KIND_BOOLEAN] = "boolean", [KIND_SEVERAL] = "text",
 };
-
-static void write_choices(struct json_writer *w, const struct prop *prop)
-{
-    size_t index = 0;
-    json_key(w, STR("choices"));
-    json_array(w);
-    for (const struct json *choice = prop->choices->child; choice; choice = choice->next, index++)
-        json_string(w, choice_label(prop, choice, index));
-    json_array_end(w);
-}
 
 /* Choices by their labels, as people see them. */
 static void write_default(struct buf *out, const struct prop *prop, const struct json *value)
@@ -300,10 +280,16 @@ static void write_field(struct json_writer *w, struct arena *arena, const struct
     json_member(w, STR("type"), str_c(field_types[prop->kind]));
     /* A default stands in for what is left out, so nothing has to be filled in there. */
     if (prop->required && !json_get(prop->schema, STR("default"))) {
-        json_key(w, STR("required"));
-        json_bool(w, true);
+        json_member_bool(w, STR("required"), true);
     }
-    if (prop->kind == KIND_CHOICE) write_choices(w, prop);
+    if (prop->kind == KIND_CHOICE) {
+        size_t index = 0;
+        json_key(w, STR("choices"));
+        json_array(w);
+        for (const struct json *c = prop->choices->child; c; c = c->next, index++)
+            json_string(w, choice_label(prop, c, index));
+        json_array_end(w);
+    }
     if (description.len) json_member(w, STR("description"), description);
     json_object_end(w);
 }
@@ -343,14 +329,14 @@ static bool in_bounds(uint64_t count, const struct json *schema, const char *lea
 static enum err fill_text(const struct filling *f, const struct prop *prop,
                           const struct json *value)
 {
-    if (value->type != JSON_STRING) return refuse(f->reterr, prop, "must be a text");
+    if (value->type != JSON_STRING) return elicit_refuse(f->reterr, prop, "must be a text");
     if (!in_bounds(value_chars(value->text), prop->schema, "minLength", "maxLength"))
-        return refuse(f->reterr, prop, "is too short or too long");
+        return elicit_refuse(f->reterr, prop, "is too short or too long");
     const struct text_format *format = text_format_find(text_of(prop->schema, "format"));
     if (format && !format->fits(value->text)) {
         char why[160];
         snprintf(why, sizeof why, "must %s", format->must);
-        return refuse(f->reterr, prop, why);
+        return elicit_refuse(f->reterr, prop, why);
     }
     json_string(f->w, value->text);
     return OK;
@@ -360,20 +346,20 @@ static enum err fill_number(const struct filling *f, const struct prop *prop,
                             const struct json *value)
 {
     double checked = 0;
-    if (json_f64(value, &checked)) return refuse(f->reterr, prop, "must be a number");
+    if (json_f64(value, &checked)) return elicit_refuse(f->reterr, prop, "must be a number");
     struct decimal number = decimal_read(value->text);
     if (str_eq(text_of(prop->schema, "type"), STR("integer")) && !decimal_whole(&number))
-        return refuse(f->reterr, prop, "must be a whole number");
+        return elicit_refuse(f->reterr, prop, "must be a whole number");
     const struct json *least = json_get(prop->schema, STR("minimum"));
     const struct json *most = json_get(prop->schema, STR("maximum"));
     struct decimal bound;
     if (least && least->type == JSON_NUMBER) {
         bound = decimal_read(least->text);
-        if (decimal_cmp(&number, &bound) < 0) return refuse(f->reterr, prop, "is too small");
+        if (decimal_cmp(&number, &bound) < 0) return elicit_refuse(f->reterr, prop, "is too small");
     }
     if (most && most->type == JSON_NUMBER) {
         bound = decimal_read(most->text);
-        if (decimal_cmp(&number, &bound) > 0) return refuse(f->reterr, prop, "is too large");
+        if (decimal_cmp(&number, &bound) > 0) return elicit_refuse(f->reterr, prop, "is too large");
     }
     json_raw(f->w, value->text);
     return OK;
@@ -383,7 +369,7 @@ static enum err fill_boolean(const struct filling *f, const struct prop *prop,
                              const struct json *value)
 {
     if (value->type != JSON_TRUE && value->type != JSON_FALSE)
-        return refuse(f->reterr, prop, "must be true or false");
+        return elicit_refuse(f->reterr, prop, "must be true or false");
     json_bool(f->w, value->type == JSON_TRUE);
     return OK;
 }
@@ -403,7 +389,7 @@ static enum err fill_choice(const struct filling *f, const struct prop *prop,
                             const struct json *value)
 {
     const struct json *choice = value->type == JSON_STRING ? picked(prop, value->text) : NULL;
-    if (!choice) return refuse(f->reterr, prop, "is none of its choices");
+    if (!choice) return elicit_refuse(f->reterr, prop, "is none of its choices");
     json_string(f->w, choice_value(choice));
     return OK;
 }
@@ -461,9 +447,9 @@ static enum err fill_several(const struct filling *f, const struct prop *prop,
     for (const struct json *item = value->type == JSON_ARRAY ? value->child : NULL; item && fits;
          item = item->next)
         fits = item->type == JSON_STRING && pick(&picks, prop, item->text);
-    if (!fits) return refuse(f->reterr, prop, "names something that is none of its choices");
+    if (!fits) return elicit_refuse(f->reterr, prop, "names something that is none of its choices");
     if (!in_bounds(picks.count, prop->schema, "minItems", "maxItems"))
-        return refuse(f->reterr, prop, "names too few or too many choices");
+        return elicit_refuse(f->reterr, prop, "names too few or too many choices");
     json_array(f->w);
     for (size_t i = 0; i < picks.count; i++) json_string(f->w, choice_value(picks.rows[i]));
     json_array_end(f->w);
@@ -476,16 +462,6 @@ static enum err (*const kinds[])(const struct filling *f, const struct prop *pro
     [KIND_NUMBER] = fill_number, [KIND_BOOLEAN] = fill_boolean, [KIND_SEVERAL] = fill_several,
 };
 
-static enum err fill(const struct filling *f, const struct prop *prop, const struct json *values)
-{
-    const struct json *value = json_get(values, prop->name);
-    if (!value || value->type == JSON_NULL) value = json_get(prop->schema, STR("default"));
-    if (!value || value->type == JSON_NULL)
-        return prop->required ? refuse(f->reterr, prop, "is missing") : OK;
-    json_key(f->w, prop->name);
-    return kinds[prop->kind](f, prop, value);
-}
-
 static enum err refuse_unknown(const struct form *form, const struct json *values,
                                struct fault *reterr)
 {
@@ -493,7 +469,8 @@ static enum err refuse_unknown(const struct form *form, const struct json *value
         bool known = false;
         for (size_t i = 0; i < form->count; i++) known |= str_eq(form->props[i].name, m->key);
         if (!known)
-            return refuse(reterr, &(struct prop){.name = m->key}, "is no field of this question");
+            return elicit_refuse(reterr, &(struct prop){.name = m->key},
+                                 "is no field of this question");
     }
     return OK;
 }
@@ -514,7 +491,14 @@ enum err elicit_content(struct arena *arena, str schema, const struct json *valu
     json_object(&w);
     struct filling filling = {&w, reterr};
     for (size_t i = 0; i < form.count; i++) {
-        e = fill(&filling, &form.props[i], values);
+        const struct prop *prop = &form.props[i];
+        const struct json *value = json_get(values, prop->name);
+        if (!value || value->type == JSON_NULL) value = json_get(prop->schema, STR("default"));
+        bool missing = !value || value->type == JSON_NULL;
+        if (missing && prop->required) return elicit_refuse(reterr, prop, "is missing");
+        if (missing) continue;
+        json_key(&w, prop->name);
+        e = kinds[prop->kind](&filling, prop, value);
         if (e) return e;
     }
     json_object_end(&w);

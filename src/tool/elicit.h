@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "tool/tool.h"
 
-/* The members of the schema as fields, in the form that agent/interaction.h gives them:
+/* The members of the schema as fields, in the form that agent/core/interaction.h gives them:
  * [{"name","label"?,"type","required"?,"choices"?,"description"?}]; "[]" if there are none.
  * ERR_INVALID_FIELD says why it is no form that we show, for the server. */
 enum err elicit_fields(struct arena *arena, str schema, str *ret_fields, struct fault *reterr)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Long answers of HTTP tools, on their way to the spool.
+ * Long answers of HTTP tools on their way to the spool, read as they pass by.
  *
  *     bytes ──▶ scan ──▶ stream        what has been said is known at the end; then
  *
@@ -23,16 +23,16 @@
  */
 #include "tool/http_long.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json_scan.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "net/loop.h"
-#include "store/private.h"
 #include "tool/http_result.h"
 #include "tool/spool.h"
 #include "tool/tools.h"
@@ -120,7 +120,7 @@ static void drop(struct http_long *answer)
     answer->file = false;
 }
 
-/* It happened, and what came back is gone: better said than asked for a second time. */
+/* The call happened, and what came back is gone: better said than asked for a second time. */
 static void tell_unkept(struct http_long *answer, enum err e)
 {
     struct tool_result *result = &answer->result;
@@ -145,24 +145,15 @@ void http_long_abort(struct http_long *answer)
 
 /* ---- the file, read beside the loop ---- */
 
-static enum err read_at(int fd, uint64_t from, size_t len, struct buf *out)
-{
-    char *bytes = buf_room(out, len);
-    if (!bytes) return ERR_TOO_LARGE;
-    for (size_t at = 0; at < len;) {
-        ssize_t count = pread(fd, bytes + at, len - at, (off_t)(from + at));
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) return ERR_IO;
-        at += (size_t)count;
-    }
-    buf_added(out, len);
-    return OK;
-}
-
 static enum err read_file(struct http_long *answer, uint64_t from, size_t len)
 {
     AUTO(fd_closep) int fd = open(answer->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? ERR_IO : read_at(fd, from, len, &answer->in);
+    if (fd < 0) return ERR_IO;
+    char *bytes = buf_room(&answer->in, len);
+    if (!bytes) return ERR_TOO_LARGE;
+    if (file_read_at(fd, bytes, len, from) < len) return ERR_IO;
+    buf_added(&answer->in, len);
+    return OK;
 }
 
 static void on_worked(struct loop_work *work);
@@ -256,14 +247,6 @@ static void quote_more(struct http_long *answer)
     begin_work(answer, quote_piece);
 }
 
-static void begin_quoting(struct http_long *answer)
-{
-    answer->quoting = true;
-    buf_init(&answer->in, QUOTE_BYTES);
-    buf_init(&answer->out, 6 * QUOTE_BYTES + 2);
-    begin_work(answer, quote_piece);
-}
-
 static void take_quoted(struct http_long *answer)
 {
     bool first = answer->quoted == 0, last = answer->at == answer->file_bytes;
@@ -332,12 +315,15 @@ static void on_file(void *arg, enum err e, const struct spool_file *file,
         return;
     }
     answer->stream = spool_stream_new(answer->spool, answer->name, on_drained, answer);
-    begin_quoting(answer);
+    answer->quoting = true;
+    buf_init(&answer->in, QUOTE_BYTES);
+    buf_init(&answer->out, 6 * QUOTE_BYTES + 2);
+    begin_work(answer, quote_piece);
 }
 
 /* ---- bytes that pass ---- */
 
-static void keep(struct kept *kept, str bytes)
+static void http_long_keep(struct kept *kept, str bytes)
 {
     size_t room = kept->head.max - kept->head.len;
     kept->bytes += bytes.len;
@@ -345,29 +331,17 @@ static void keep(struct kept *kept, str bytes)
     buf_append(&kept->head, bytes);
 }
 
-static void keep_tail(struct buf *tail, str bytes)
-{
-    if (bytes.len > ENDS_BYTES) bytes = str_drop(bytes, bytes.len - ENDS_BYTES);
-    if (tail->len + bytes.len > tail->max) buf_drop(tail, tail->len - ENDS_BYTES);
-    buf_append(tail, bytes);
-}
-
 /* Decoded, of a member that is a string. */
 static void on_text(void *arg, str piece)
 {
     struct http_long *answer = arg;
-    if (answer->part == PART_ERROR) keep(&answer->error, piece);
+    if (answer->part == PART_ERROR) http_long_keep(&answer->error, piece);
     if (answer->part != PART_CONTENT) return;
-    keep(&answer->content, piece);
-    keep_tail(&answer->tail, piece);
-}
-
-/* As it stands there, of a member that is something else. */
-static void keep_raw(struct http_long *answer, str bytes)
-{
-    bool string = answer->scan.member.type == JSON_STRING;
-    if (answer->part == PART_ERROR && !string) keep(&answer->error, bytes);
-    if (answer->part == PART_HINTS) keep(&answer->hints, bytes);
+    http_long_keep(&answer->content, piece);
+    struct buf *tail = &answer->tail;
+    if (piece.len > ENDS_BYTES) piece = str_drop(piece, piece.len - ENDS_BYTES);
+    if (tail->len + piece.len > tail->max) buf_drop(tail, tail->len - ENDS_BYTES);
+    buf_append(tail, piece);
 }
 
 static void begin_member(struct http_long *answer)
@@ -382,21 +356,22 @@ static void begin_member(struct http_long *answer)
     answer->values[part] = scan->member;
 }
 
-static void end_member(struct http_long *answer)
-{
-    if (answer->part != PART_OTHER) answer->values[answer->part] = answer->scan.member;
-    answer->part = PART_OTHER;
-}
-
 /* Returns what the scan has refused, with all behind it. */
 static str scan_piece(struct http_long *answer, str piece)
 {
     for (str rest = piece; rest.len;) {
         str before = rest;
         enum json_scan_mark mark = json_scan_next(&answer->scan, &rest);
-        keep_raw(answer, (str){before.p, before.len - rest.len});
+        /* What is no string is kept as it stands there; strings come decoded, to on_text. */
+        str raw = {before.p, before.len - rest.len};
+        bool string = answer->scan.member.type == JSON_STRING;
+        if (answer->part == PART_ERROR && !string) http_long_keep(&answer->error, raw);
+        if (answer->part == PART_HINTS) http_long_keep(&answer->hints, raw);
         if (mark == JSON_SCAN_BEGIN) begin_member(answer);
-        if (mark == JSON_SCAN_END) end_member(answer);
+        if (mark == JSON_SCAN_END) {
+            if (answer->part != PART_OTHER) answer->values[answer->part] = answer->scan.member;
+            answer->part = PART_OTHER;
+        }
         if (mark != JSON_SCAN_REFUSED) continue;
         answer->refused = true;
         answer->broken = answer->scan.broken_char;
@@ -557,8 +532,7 @@ void http_long_end(struct http_long *answer)
 struct http_long *http_long_new(struct loop *loop, struct spool *spool, str name, str locale,
                                 const struct http_long_ops *ops, void *arg)
 {
-    struct http_long *answer = calloc(1, sizeof *answer);
-    if (!answer) abort();
+    struct http_long *answer = mem_new(sizeof *answer);
     answer->loop = loop;
     answer->spool = spool;
     answer->ops = ops;

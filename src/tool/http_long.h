@@ -16,7 +16,7 @@ struct loop;
 struct spool;
 
 struct http_long_ops {
-    /* It takes more again; once for each time that it was found full. */
+    /* The answer takes more again; once for each time that it was found full. */
     void (*on_drained)(void *arg);
     /* TOOL_DONE or TOOL_FAILED, once; perhaps from inside http_long_end. The result is borrowed until
      * it returns, its error as http_result_read has it; the file, if it is spooled, is the caller's

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An HTTP answer read as the result of a call.
+ * What the answer of an HTTP tool means: an HTTP answer read as the result of a call; pure.
  *
  *     2xx  {"content"?, "result"?, "error"?, "ui_hints"?}   those; `error` makes it a failure
  *          any other JSON                                   the result, whole
@@ -113,12 +113,6 @@ static str trimmed(const struct http_reply *reply)
     return body;
 }
 
-static bool is_word_of(const struct json *error)
-{
-    return error &&
-           (error->type == JSON_TRUE || (error->type != JSON_NUMBER && words_of(error).len));
-}
-
 /* ---- the rule for members ---- */
 
 #define TYPE(type) (1U << (type))
@@ -169,23 +163,13 @@ static bool is_envelope(const struct json *answer)
 
 bool http_error_words(struct arena *arena, const struct json *error, str *ret_words)
 {
-    if (!is_word_of(error)) return false;
+    if (!error || error->type == JSON_NUMBER) return false;
+    if (error->type != JSON_TRUE && !words_of(error).len) return false;
     *ret_words = keep_words(arena, words_of(error));
     return true;
 }
 
 /* ---- answers ---- */
-
-/* Text as a JSON string; empty if that is too long to be kept. */
-static str quoted(struct arena *arena, str text)
-{
-    AUTO(buf_done) struct buf out;
-    struct json_writer w;
-    buf_init(&out, TOOL_RESULT_BYTES_MAX);
-    json_write_begin(&w, &out);
-    json_string(&w, text);
-    return out.full ? STR_EMPTY : arena_str(arena, buf_str(&out));
-}
 
 /* Words for people are short. Longer ones become the result, unless there is another; then, and if
  * they are too long even for that, head and tail are kept. */
@@ -196,8 +180,13 @@ static void take_content(struct arena *arena, str text, str locale, struct tool_
         return;
     }
     if (!result->result.len) {
-        result->result = quoted(arena, text);
-        if (result->result.len) return;
+        AUTO(json_doc_done) struct json_doc doc;
+        json_doc_open(&doc, TOOL_RESULT_BYTES_MAX);
+        json_string(&doc.w, text);
+        if (!doc.buf.full) {
+            result->result = json_doc_copy(&doc, arena);
+            return;
+        }
     }
     result->content = tool_text_cut(arena, text, TOOL_CONTENT_BYTES_MAX, locale);
 }
@@ -230,17 +219,6 @@ str http_bytes_notice(struct arena *arena, uint64_t count, str locale)
         (unsigned long long)count);
 }
 
-static enum tool_end take_success(struct arena *arena, str body, const struct json *answer,
-                                  str locale, struct tool_result *result)
-{
-    if (answer) return take_json(arena, answer, locale, result);
-    if (is_text(body))
-        take_content(arena, body, locale, result);
-    else
-        result->content = http_bytes_notice(arena, body.len, locale);
-    return TOOL_DONE;
-}
-
 enum tool_end http_result_read(struct arena *arena, const struct http_reply *reply,
                                struct tool_result *ret_result)
 {
@@ -256,8 +234,12 @@ enum tool_end http_result_read(struct arena *arena, const struct http_reply *rep
         if (reply->status / 100 == 3) words = STR_EMPTY;
         result.error = keep_words(arena, words);
         end = TOOL_FAILED;
+    } else if (answer) {
+        end = take_json(arena, answer, reply->locale, &result);
+    } else if (body.len && is_text(body)) {
+        take_content(arena, body, reply->locale, &result);
     } else if (body.len) {
-        end = take_success(arena, body, answer, reply->locale, &result);
+        result.content = http_bytes_notice(arena, body.len, reply->locale);
     }
     *ret_result = result;
     return end;

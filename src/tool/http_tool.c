@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls of tools behind a URL.
+ * Tools behind a URL: their calls, how those end, and what was surely not sent.
  *
  *     start ──▶ SENT ──on_done──▶ ended                    short answer, or none
  *                │        └─────▶ READING ──▶ ended        longer: read on the thread pool
@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/mem.h"
 #include "net/http_client.h"
 #include "net/loop.h"
 #include "tool/http_long.h"
@@ -54,10 +55,10 @@ struct http_tool {
     size_t open; /* calls that are SENT or READING */
 };
 
-enum call_state { SENT, READING, LEFT, ENDING };
+enum http_tool_call_state { SENT, READING, LEFT, ENDING };
 
 struct tool_call {
-    enum call_state state;
+    enum http_tool_call_state state;
     struct http_tool *tool;
     void (*on_end)(void *arg, enum tool_end end, const struct tool_result *result);
     void *arg;
@@ -235,16 +236,9 @@ static bool is_language(str locale)
 {
     for (size_t i = 0; i < locale.len; i++) {
         char c = char_lower(locale.p[i]);
-        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-') return false;
+        if (!char_is_alnum(c) && c != '-') return false;
     }
     return locale.len > 0 && locale.len <= LOCALE_BYTES_MAX;
-}
-
-static bool has_header(const struct http_tool *tool, str name)
-{
-    for (size_t i = 0; i < tool->header_count; i++)
-        if (str_eq_nocase(str_c(tool->headers[i].name), name)) return true;
-    return false;
 }
 
 static void send_call(struct tool_call *call, const struct tool_request *request)
@@ -256,8 +250,10 @@ static void send_call(struct tool_call *call, const struct tool_request *request
     if (count) memcpy(headers, tool->headers, count * sizeof *headers);
     headers[count++] = (struct client_header){"Content-Type", "application/json"};
     headers[count++] = (struct client_header){"Idempotency-Key", call->key};
-    if (call->locale[0] && !has_header(tool, STR("Accept-Language")))
-        headers[count++] = (struct client_header){"Accept-Language", call->locale};
+    bool language = call->locale[0];
+    for (size_t i = 0; i < tool->header_count && language; i++)
+        language = !str_eq_nocase(str_c(tool->headers[i].name), STR("Accept-Language"));
+    if (language) headers[count++] = (struct client_header){"Accept-Language", call->locale};
 
     struct client_options options = {
         .method = "POST",
@@ -282,8 +278,7 @@ static struct tool_call *http_start(void *self, const struct tool_request *reque
                                     void *arg)
 {
     struct http_tool *tool = self;
-    struct tool_call *call = calloc(1, sizeof *call);
-    if (!call) abort();
+    struct tool_call *call = mem_new(sizeof *call);
     call->state = SENT;
     call->tool = tool;
     call->on_end = on_end;
@@ -328,37 +323,17 @@ void http_tool_free(struct tool *tool)
 
 /* ---- making a tool ---- */
 
-static bool is_field_name(str name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = char_lower(name.p[i]);
-        bool fits =
-            (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c && strchr("!#$%&'*+-.^_`|~", c));
-        if (!fits) return false;
-    }
-    return name.len > 0;
-}
-
-static bool is_field_value(str value)
-{
-    for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.p[i];
-        if ((c < ' ' && c != '\t') || c == 0x7f) return false;
-    }
-    return true;
-}
-
 static enum err check_header(const struct http_tool_header *header, struct fault *reterr)
 {
     static const char *const ours[] = {"Content-Type",      "Content-Length", "Idempotency-Key",
                                        "Transfer-Encoding", "Connection",     "Expect"};
     char field[sizeof reterr->field];
     str shown = tool_text_head(header->name, 80);
-    if (!is_field_name(header->name))
+    if (!str_is_token(header->name))
         return fault_field(reterr, ERR_INVALID_FIELD, "headers",
                            "\"%.*s\" is not the name of an HTTP header", STR_ARG(shown));
     snprintf(field, sizeof field, "headers.%.*s", STR_ARG(shown));
-    if (!is_field_value(header->value))
+    if (!str_is_field_value(header->value))
         return fault_field(reterr, ERR_INVALID_FIELD, field,
                            "its value holds a line end or another control character");
     for (size_t i = 0; i < COUNT(ours); i++)
@@ -436,17 +411,6 @@ static void list_secrets(struct arena *arena, struct http_tool *tool)
     tool->secrets = rows;
 }
 
-static const struct client_header *copy_headers(struct arena *arena,
-                                                const struct http_tool_options *options)
-{
-    struct client_header *rows = arena_array(arena, options->header_count, sizeof *rows);
-    for (size_t i = 0; i < options->header_count; i++) {
-        rows[i].name = arena_cstr(arena, options->headers[i].name);
-        rows[i].value = arena_cstr(arena, options->headers[i].value);
-    }
-    return rows;
-}
-
 enum err http_tool_new(struct arena *arena, struct client *client,
                        const struct http_tool_options *options, struct tool *ret_tool,
                        struct fault *reterr)
@@ -462,7 +426,12 @@ enum err http_tool_new(struct arena *arena, struct client *client,
     self->url = arena_cstr(arena, options->url);
     self->proxy = options->proxy ? arena_cstr(arena, str_c(options->proxy)) : NULL;
     self->ca_file = options->ca_file ? arena_cstr(arena, str_c(options->ca_file)) : NULL;
-    self->headers = copy_headers(arena, options);
+    struct client_header *headers = arena_array(arena, options->header_count, sizeof *headers);
+    for (size_t i = 0; i < options->header_count; i++) {
+        headers[i].name = arena_cstr(arena, options->headers[i].name);
+        headers[i].value = arena_cstr(arena, options->headers[i].value);
+    }
+    self->headers = headers;
     self->header_count = options->header_count;
     self->timeout_ms = (msec)(options->timeout_s ? options->timeout_s : HTTP_TOOL_S) * 1000;
     list_secrets(arena, self);

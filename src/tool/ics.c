@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iCalendar is made of lines `NAME:value` that end in CR LF:
+ * Events as iCalendar; pure. iCalendar is made of lines `NAME:value` that end in CR LF:
  *
  *     BEGIN:VCALENDAR
  *     ...
@@ -26,13 +26,13 @@
 
 enum { LINE_OCTETS_MAX = 75 };
 
-struct line {
+struct ics_line {
     struct buf *out;
     size_t octets; /* so far */
 };
 
 /* Bytes that stay together. */
-static void line_add(struct line *line, str piece)
+static void line_add(struct ics_line *line, str piece)
 {
     if (line->octets + piece.len > LINE_OCTETS_MAX) {
         buf_append(line->out, STR("\r\n "));
@@ -42,25 +42,17 @@ static void line_add(struct line *line, str piece)
     line->octets += piece.len;
 }
 
-static struct line line_begin(struct buf *out, str name)
+static struct ics_line line_begin(struct buf *out, str name)
 {
-    struct line line = {.out = out};
+    struct ics_line line = {.out = out};
     line_add(&line, name);
     line_add(&line, STR(":"));
     return line;
 }
 
-static void line_end(struct line *line)
+static void line_end(struct ics_line *line)
 {
     buf_append(line->out, STR("\r\n"));
-}
-
-/* Bytes of the first character: it and the continuation bytes behind it. */
-static size_t character_len(str text)
-{
-    size_t len = 1;
-    while (len < text.len && len < 4 && ((unsigned char)text.p[len] & 0xc0) == 0x80) len++;
-    return len;
 }
 
 /* What stands for the first character of the text; *ret_len is what it takes of it. */
@@ -84,12 +76,14 @@ static str escape(str text, size_t *ret_len)
         return STR("\t");
     default:
         if ((unsigned char)c < 0x20 || c == 0x7f) return STR(" ");
-        *ret_len = character_len(text);
+        while (*ret_len < text.len && *ret_len < 4 &&
+               ((unsigned char)text.p[*ret_len] & 0xc0) == 0x80)
+            ++*ret_len; /* a byte that goes on with the character */
         return (str){text.p, *ret_len};
     }
 }
 
-static void line_text(struct line *line, str text)
+static void line_text(struct ics_line *line, str text)
 {
     for (size_t len; text.len; text = str_drop(text, len)) line_add(line, escape(text, &len));
 }
@@ -97,7 +91,7 @@ static void line_text(struct line *line, str text)
 static void put_text(struct buf *out, str name, str text)
 {
     if (!text.len) return;
-    struct line line = line_begin(out, name);
+    struct ics_line line = line_begin(out, name);
     line_text(&line, text);
     line_end(&line);
 }
@@ -114,7 +108,7 @@ static void put_time(struct buf *out, str name, msec at)
 static void put_attendees(struct buf *out, const struct json *attendees)
 {
     if (!attendees || !attendees->count) return;
-    struct line line = line_begin(out, STR("DESCRIPTION"));
+    struct ics_line line = line_begin(out, STR("DESCRIPTION"));
     line_text(&line, STR("参加者 / Attendees: "));
     for (const struct json *one = attendees->child; one; one = one->next) {
         line_text(&line, json_text(one));

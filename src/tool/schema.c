@@ -90,7 +90,7 @@ static void write_key(struct buf *out, str key)
     if (!out->full) buf_append(out, buf_str(&quoted)); /* whole or not at all */
 }
 
-static void write_path(struct buf *out, const struct place *place)
+static void write_path(struct buf *out, const struct schema_place *place)
 {
     if (place->up) write_path(out, place->up);
     if (place->item) {
@@ -102,24 +102,19 @@ static void write_path(struct buf *out, const struct place *place)
     }
 }
 
-/* The path as text; what does not fit is left out and shown as "...". */
-static void path_text(const struct place *place, char out[static PATH_BYTES_MAX + 4])
-{
-    AUTO(buf_done) struct buf path;
-    buf_init(&path, PATH_BYTES_MAX);
-    write_path(&path, place);
-    snprintf(out, PATH_BYTES_MAX + 4, "%.*s%s", STR_ARG(buf_str(&path)), path.full ? "..." : "");
-}
-
-enum err schema_refuse(struct fault *reterr, const struct place *place, const char *format, ...)
+enum err schema_refuse(struct fault *reterr, const struct schema_place *place, const char *format,
+                       ...)
 {
     if (!reterr) return ERR_INVALID_FIELD;
     char path[PATH_BYTES_MAX + 4], text[sizeof reterr->text];
+    AUTO(buf_done) struct buf written; /* what does not fit is left out and shown as "..." */
+    buf_init(&written, PATH_BYTES_MAX);
+    write_path(&written, place);
+    snprintf(path, sizeof path, "%.*s%s", STR_ARG(buf_str(&written)), written.full ? "..." : "");
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    path_text(place, path);
     return fault_field(reterr, ERR_INVALID_FIELD, path, "%s %s", path[0] ? path : "the schema",
                        text);
 }
@@ -151,10 +146,10 @@ struct check {
 };
 
 static enum err check_value(struct check *c, const struct schema *schema, const struct json *value,
-                            const struct place *place);
+                            const struct schema_place *place);
 
 static enum err check_type(struct check *c, const struct schema *schema, const struct json *value,
-                           const struct place *place)
+                           const struct schema_place *place)
 {
     enum type type = schema_type_of(value);
     unsigned fits = 1U << type | (type == TYPE_INTEGER ? 1U << TYPE_NUMBER : 0);
@@ -172,13 +167,13 @@ static enum err check_type(struct check *c, const struct schema *schema, const s
     return schema_refuse(c->reterr, place, "must be %s, not %.*s", wanted, STR_ARG(shown));
 }
 
-static enum err out_of_steps(struct check *c, const struct place *place)
+static enum err out_of_steps(struct check *c, const struct schema_place *place)
 {
     return schema_refuse(c->reterr, place, "is too large to be compared; make it shorter");
 }
 
 static enum err check_choices(struct check *c, const struct schema *schema,
-                              const struct json *value, const struct place *place)
+                              const struct json *value, const struct schema_place *place)
 {
     if (!schema->choices) return OK;
     for (const struct json *choice = schema->choices->child; choice; choice = choice->next)
@@ -193,7 +188,7 @@ static enum err check_choices(struct check *c, const struct schema *schema,
 }
 
 static enum err check_constant(struct check *c, const struct schema *schema,
-                               const struct json *value, const struct place *place)
+                               const struct json *value, const struct schema_place *place)
 {
     if (!schema->constant || value_same(schema->constant, value, &c->steps)) return OK;
     if (!c->steps) return out_of_steps(c, place);
@@ -204,10 +199,10 @@ static enum err check_constant(struct check *c, const struct schema *schema,
 }
 
 static enum err check_number(struct check *c, const struct schema *schema, const struct json *value,
-                             const struct place *place)
+                             const struct schema_place *place)
 {
     const struct {
-        const struct bound *bound;
+        const struct schema_bound *bound;
         int wrong, also_wrong; /* how the value must not compare with it */
         const char *words;
     } rows[] = {
@@ -228,7 +223,7 @@ static enum err check_number(struct check *c, const struct schema *schema, const
     return OK;
 }
 
-static enum err check_count(struct check *c, const struct place *place, uint64_t count,
+static enum err check_count(struct check *c, const struct schema_place *place, uint64_t count,
                             uint64_t min, uint64_t max, const char *noun)
 {
     if (count >= min && count <= max) return OK;
@@ -240,7 +235,7 @@ static enum err check_count(struct check *c, const struct place *place, uint64_t
 }
 
 static enum err check_string(struct check *c, const struct schema *schema, const struct json *value,
-                             const struct place *place)
+                             const struct schema_place *place)
 {
     enum err e = check_count(c, place, value_chars(value->text), schema->length_min,
                              schema->length_max, "character");
@@ -248,14 +243,15 @@ static enum err check_string(struct check *c, const struct schema *schema, const
     return schema_refuse(c->reterr, place, "must %s", schema->format->must);
 }
 
-static enum err check_unique(struct check *c, const struct json *list, const struct place *place)
+static enum err check_unique(struct check *c, const struct json *list,
+                             const struct schema_place *place)
 {
     size_t index = 0;
     for (const struct json *item = list->child; item; item = item->next, index++) {
         size_t other = 0;
         for (const struct json *before = list->child; before != item;
              before = before->next, other++) {
-            struct place at = {.up = place, .index = index, .item = true};
+            struct schema_place at = {.up = place, .index = index, .item = true};
             if (value_same(before, item, &c->steps))
                 return schema_refuse(c->reterr, &at,
                                      "is the same as item %zu; each may stand there once", other);
@@ -266,11 +262,11 @@ static enum err check_unique(struct check *c, const struct json *list, const str
 }
 
 static enum err check_array(struct check *c, const struct schema *schema, const struct json *value,
-                            const struct place *place)
+                            const struct schema_place *place)
 {
     enum err e = check_count(c, place, value->count, schema->items_min, schema->items_max, "item");
     if (e) return e;
-    struct place at = {.up = place, .item = true};
+    struct schema_place at = {.up = place, .item = true};
     for (const struct json *item = value->child; item && schema->items; item = item->next) {
         e = check_value(c, schema->items, item, &at);
         if (e) return e;
@@ -280,7 +276,7 @@ static enum err check_array(struct check *c, const struct schema *schema, const 
 }
 
 static enum err refuse_member(struct check *c, const struct schema *schema,
-                              const struct place *place)
+                              const struct schema_place *place)
 {
     AUTO(buf_done) struct buf list;
     schema_list_init(&list);
@@ -291,10 +287,10 @@ static enum err refuse_member(struct check *c, const struct schema *schema,
 }
 
 static enum err check_object(struct check *c, const struct schema *schema, const struct json *value,
-                             const struct place *place)
+                             const struct schema_place *place)
 {
     for (const struct json *m = value->child; m; m = m->next) {
-        struct place at = {.up = place, .key = m->key};
+        struct schema_place at = {.up = place, .key = m->key};
         const struct property *property = schema_property(schema, m->key);
         const struct schema *inner = property ? property->schema : NULL;
         if (!inner && schema->closed) return refuse_member(c, schema, &at);
@@ -304,7 +300,7 @@ static enum err check_object(struct check *c, const struct schema *schema, const
     }
     for (size_t i = 0; i < schema->property_count; i++) {
         const struct property *property = &schema->properties[i];
-        struct place at = {.up = place, .key = property->name};
+        struct schema_place at = {.up = place, .key = property->name};
         if (property->required && !json_get(value, property->name))
             return schema_refuse(c->reterr, &at, "is missing");
     }
@@ -312,7 +308,7 @@ static enum err check_object(struct check *c, const struct schema *schema, const
 }
 
 static enum err check_value(struct check *c, const struct schema *schema, const struct json *value,
-                            const struct place *place)
+                            const struct schema_place *place)
 {
     enum err e = check_type(c, schema, value, place);
     if (!e) e = check_constant(c, schema, value, place);
@@ -339,6 +335,6 @@ enum err schema_check(const struct schema *schema, const struct json *value, con
                       struct fault *reterr)
 {
     struct check c = {.reterr = reterr, .steps = SCHEMA_STEPS_MAX};
-    struct place whole = {.key = str_c(name)};
+    struct schema_place whole = {.key = str_c(name)};
     return check_value(&c, schema, value, &whole);
 }

@@ -33,7 +33,7 @@ struct property {
     bool required;
 };
 
-struct bound {
+struct schema_bound {
     bool given;
     struct decimal value;
     str text;
@@ -48,7 +48,7 @@ struct schema {
     const struct schema *items;      /* NULL: anything */
     const struct json *choices;      /* an array: enum; NULL: none */
     const struct json *constant;     /* NULL: none */
-    struct bound minimum, maximum, above, below;
+    struct schema_bound minimum, maximum, above, below;
     uint64_t length_min, length_max; /* of a string, in characters */
     uint64_t items_min, items_max;
     bool unique;
@@ -58,16 +58,16 @@ struct schema {
 struct property *schema_property(const struct schema *schema, str name); /* NULL if there is none */
 
 /* Where we are, from the innermost outwards. On the stack; it becomes text only in a refusal. */
-struct place {
-    const struct place *up; /* NULL: the whole */
-    str key;                /* of a member; of the whole its name */
-    size_t index;           /* of an item */
+struct schema_place {
+    const struct schema_place *up; /* NULL: the whole */
+    str key;                       /* of a member; of the whole its name */
+    size_t index;                  /* of an item */
     bool item;
 };
 
 /* ERR_INVALID_FIELD at a place: its path is the field, and stands in front of the text. */
-enum err schema_refuse(struct fault *reterr, const struct place *place, const char *format, ...)
-    PRINTF(3, 4);
+enum err schema_refuse(struct fault *reterr, const struct schema_place *place, const char *format,
+                       ...) PRINTF(3, 4);
 
 /* A list for a refusal, cut where it gets too long: "a, b, ...". buf_done ends it. */
 void schema_list_init(struct buf *list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON Schema compiled into a tree.
+ * The part of JSON Schema that tools need, compiled into a tree.
  *
  * A schema is an object of keywords. keywords[] has a row for each we know, with the function that
  * reads it; a keyword without a row is refused by its name, so nothing is ever checked less strictly
@@ -38,11 +38,11 @@ struct compiler {
     bool too_many; /* properties */
 };
 
-static enum err compile(struct compiler *c, const struct json *text, const struct place *place,
-                        const struct schema **ret_schema);
+static enum err compile(struct compiler *c, const struct json *text,
+                        const struct schema_place *place, const struct schema **ret_schema);
 
 /* A copy that does not need the schema's text. */
-static const struct json *keep(struct compiler *c, const struct json *value)
+static const struct json *schema_parse_keep(struct compiler *c, const struct json *value)
 {
     char *raw = arena_cstr(c->arena, value->raw);
     struct json *copy = NULL;
@@ -53,21 +53,22 @@ static const struct json *keep(struct compiler *c, const struct json *value)
 }
 
 /* What a row's function gets: where to write is `field`, a pointer into the schema. */
-struct input {
+struct schema_parse_input {
     const struct json *value;
-    const struct place *place;
+    const struct schema_place *place;
     struct schema *schema;
     void *field;
     bool exempt; /* lenient: patternProperties or prefixItems say more about its members */
 };
 
-static enum err skip(struct compiler *c, const struct input *in)
+static enum err skip(struct compiler *c, const struct schema_parse_input *in)
 {
     (void)c, (void)in;
     return OK;
 }
 
-static enum err read_type_name(struct compiler *c, const struct input *in, const struct json *name)
+static enum err read_type_name(struct compiler *c, const struct schema_parse_input *in,
+                               const struct json *name)
 {
     for (unsigned type = 0; type < TYPE_COUNT; type++) {
         if (!str_eq(json_text(name), str_c(schema_types[type].name))) continue;
@@ -80,7 +81,7 @@ static enum err read_type_name(struct compiler *c, const struct input *in, const
         "these");
 }
 
-static enum err read_type(struct compiler *c, const struct input *in)
+static enum err read_type(struct compiler *c, const struct schema_parse_input *in)
 {
     if (in->value->type != JSON_ARRAY || !in->value->count) return read_type_name(c, in, in->value);
     for (const struct json *name = in->value->child; name; name = name->next) {
@@ -90,7 +91,8 @@ static enum err read_type(struct compiler *c, const struct input *in)
     return OK;
 }
 
-static enum err count_properties(struct compiler *c, const struct input *in, size_t more)
+static enum err count_properties(struct compiler *c, const struct schema_parse_input *in,
+                                 size_t more)
 {
     c->properties += more;
     if (c->properties <= SCHEMA_PROPERTIES_MAX) return OK;
@@ -99,7 +101,7 @@ static enum err count_properties(struct compiler *c, const struct input *in, siz
                          SCHEMA_PROPERTIES_MAX);
 }
 
-static enum err read_properties(struct compiler *c, const struct input *in)
+static enum err read_properties(struct compiler *c, const struct schema_parse_input *in)
 {
     if (in->value->type != JSON_OBJECT)
         return schema_refuse(c->reterr, in->place, "must be an object");
@@ -108,7 +110,7 @@ static enum err read_properties(struct compiler *c, const struct input *in)
     struct schema *schema = in->schema;
     schema->properties = arena_array(c->arena, in->value->count, sizeof *schema->properties);
     for (const struct json *m = in->value->child; m; m = m->next) {
-        struct place place = {.up = in->place, .key = m->key};
+        struct schema_place place = {.up = in->place, .key = m->key};
         struct property *property = &schema->properties[schema->property_count++];
         property->name = arena_str(c->arena, m->key);
         e = compile(c, m, &place, &property->schema);
@@ -118,7 +120,7 @@ static enum err read_properties(struct compiler *c, const struct input *in)
 }
 
 /* Runs after read_properties. A name that is not a property gets a row without a schema. */
-static enum err read_required(struct compiler *c, const struct input *in)
+static enum err read_required(struct compiler *c, const struct schema_parse_input *in)
 {
     if (in->value->type != JSON_ARRAY)
         return schema_refuse(c->reterr, in->place, "must be a list of names");
@@ -141,7 +143,7 @@ static enum err read_required(struct compiler *c, const struct input *in)
 }
 
 /* Runs after read_required. */
-static enum err read_additional(struct compiler *c, const struct input *in)
+static enum err read_additional(struct compiler *c, const struct schema_parse_input *in)
 {
     struct schema *schema = in->schema;
     if (in->value->type == JSON_TRUE) return OK;
@@ -158,7 +160,7 @@ static enum err read_additional(struct compiler *c, const struct input *in)
     return OK;
 }
 
-static enum err read_items(struct compiler *c, const struct input *in)
+static enum err read_items(struct compiler *c, const struct schema_parse_input *in)
 {
     if (in->exempt) return OK;
     if (in->value->type == JSON_ARRAY)
@@ -168,34 +170,34 @@ static enum err read_items(struct compiler *c, const struct input *in)
     return compile(c, in->value, in->place, &in->schema->items);
 }
 
-static enum err read_enum(struct compiler *c, const struct input *in)
+static enum err read_enum(struct compiler *c, const struct schema_parse_input *in)
 {
     if (in->value->type != JSON_ARRAY || !in->value->count)
         return schema_refuse(c->reterr, in->place, "must be a list of at least one value");
     if (in->value->count > SCHEMA_ENUM_MAX)
         return schema_refuse(c->reterr, in->place, "has more than %d values", SCHEMA_ENUM_MAX);
-    in->schema->choices = keep(c, in->value);
+    in->schema->choices = schema_parse_keep(c, in->value);
     return OK;
 }
 
-static enum err read_const(struct compiler *c, const struct input *in)
+static enum err read_const(struct compiler *c, const struct schema_parse_input *in)
 {
-    in->schema->constant = keep(c, in->value);
+    in->schema->constant = schema_parse_keep(c, in->value);
     return OK;
 }
 
-static enum err read_bound(struct compiler *c, const struct input *in)
+static enum err read_bound(struct compiler *c, const struct schema_parse_input *in)
 {
     if (in->value->type != JSON_NUMBER)
         return schema_refuse(c->reterr, in->place, "must be a number");
-    struct bound *bound = in->field;
+    struct schema_bound *bound = in->field;
     bound->given = true;
     bound->text = arena_str(c->arena, in->value->text);
     bound->value = decimal_read(bound->text);
     return OK;
 }
 
-static enum err read_count(struct compiler *c, const struct input *in)
+static enum err read_count(struct compiler *c, const struct schema_parse_input *in)
 {
     double value = -1;
     uint64_t *count = in->field;
@@ -208,14 +210,14 @@ static enum err read_count(struct compiler *c, const struct input *in)
     return schema_refuse(c->reterr, in->place, "must be a whole number, 0 or more");
 }
 
-static enum err read_unique(struct compiler *c, const struct input *in)
+static enum err read_unique(struct compiler *c, const struct schema_parse_input *in)
 {
     in->schema->unique = in->value->type == JSON_TRUE;
     if (in->value->type == JSON_TRUE || in->value->type == JSON_FALSE) return OK;
     return schema_refuse(c->reterr, in->place, "must be true or false");
 }
 
-static enum err read_format(struct compiler *c, const struct input *in)
+static enum err read_format(struct compiler *c, const struct schema_parse_input *in)
 {
     in->schema->format = text_format_find(json_text(in->value));
     if (in->schema->format) return OK;
@@ -232,7 +234,7 @@ static enum err read_format(struct compiler *c, const struct input *in)
 #define FIELD(name) offsetof(struct schema, name)
 static const struct keyword {
     const char *name;
-    enum err (*read)(struct compiler *c, const struct input *in);
+    enum err (*read)(struct compiler *c, const struct schema_parse_input *in);
     size_t field;
 } keywords[] = {
     {"type", read_type, 0},
@@ -260,17 +262,10 @@ static const struct keyword {
 };
 #undef FIELD
 
-static bool is_keyword(str name)
-{
-    for (size_t i = 0; i < COUNT(keywords); i++)
-        if (str_eq(name, str_c(keywords[i].name))) return true;
-    return false;
-}
-
 /* A slip of the pen, or a keyword that we do not have. */
-static enum err refuse_keyword(struct compiler *c, const struct place *up, str name)
+static enum err refuse_keyword(struct compiler *c, const struct schema_place *up, str name)
 {
-    struct place place = {.up = up, .key = name};
+    struct schema_place place = {.up = up, .key = name};
     for (size_t i = 0; i < COUNT(keywords); i++)
         if (name.len > 2 && name.len <= 64 && str_distance(name, str_c(keywords[i].name)) == 1)
             return schema_refuse(c->reterr, &place, "is not a keyword; did you mean %s?",
@@ -280,15 +275,15 @@ static enum err refuse_keyword(struct compiler *c, const struct place *up, str n
 }
 
 static enum err read_keyword(struct compiler *c, const struct keyword *keyword,
-                             const struct json *text, const struct place *place,
+                             const struct json *text, const struct schema_place *place,
                              struct schema *schema)
 {
     const struct json *value = json_get(text, str_c(keyword->name));
     if (!value || (c->lenient && keyword->read == read_format)) return OK; /* 2020-12: a remark */
-    struct place inner = {.up = place, .key = value->key};
+    struct schema_place inner = {.up = place, .key = value->key};
     bool exempt = json_get(text, STR("patternProperties")) || json_get(text, STR("prefixItems"));
-    struct input in = {value, &inner, schema, (char *)schema + keyword->field,
-                       c->lenient && exempt};
+    struct schema_parse_input in = {value, &inner, schema, (char *)schema + keyword->field,
+                                    c->lenient && exempt};
     struct schema before = *schema;
     enum err e = keyword->read(c, &in);
     if (!e || !c->lenient || c->too_many) return e;
@@ -297,10 +292,13 @@ static enum err read_keyword(struct compiler *c, const struct keyword *keyword,
 }
 
 static enum err read_keywords(struct compiler *c, const struct json *text,
-                              const struct place *place, struct schema *schema)
+                              const struct schema_place *place, struct schema *schema)
 {
-    for (const struct json *m = text->child; m && !c->lenient; m = m->next)
-        if (!is_keyword(m->key)) return refuse_keyword(c, place, m->key);
+    for (const struct json *m = text->child; m && !c->lenient; m = m->next) {
+        size_t i = 0;
+        while (i < COUNT(keywords) && !str_eq(m->key, str_c(keywords[i].name))) i++;
+        if (i == COUNT(keywords)) return refuse_keyword(c, place, m->key);
+    }
     /* What a reference stands for we do not know, nor, by the older drafts, what stands beside it. */
     if (c->lenient && json_get(text, STR("$ref"))) return OK;
     for (size_t i = 0; i < COUNT(keywords); i++) {
@@ -310,8 +308,8 @@ static enum err read_keywords(struct compiler *c, const struct json *text,
     return OK;
 }
 
-static enum err compile(struct compiler *c, const struct json *text, const struct place *place,
-                        const struct schema **ret_schema)
+static enum err compile(struct compiler *c, const struct json *text,
+                        const struct schema_place *place, const struct schema **ret_schema)
 {
     struct schema *schema = ARENA_NEW(c->arena, struct schema);
     schema->length_max = schema->items_max = UINT64_MAX;
@@ -333,7 +331,7 @@ static enum err compile(struct compiler *c, const struct json *text, const struc
 
 static enum err parse(struct compiler *c, const struct json *text, struct schema **ret_schema)
 {
-    struct place whole = {.key = STR_EMPTY};
+    struct schema_place whole = {.key = STR_EMPTY};
     const struct schema *schema = NULL;
     enum err e = compile(c, text, &whole, &schema);
     if (!e) *ret_schema = (struct schema *)(uintptr_t)schema;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Spool files.
+ * Spool files: large results as files, until they are objects.
  *
  *     ".write-7"  ──write, fsync, close──▶  rename to "call_..."  ──fsync of the folder──▶  told
  *
@@ -22,10 +22,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/id.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "net/loop.h"
-#include "store/private.h"
+#include "store/db/private.h"
 #include "tool/spool_int.h"
 
 struct spool_job {
@@ -43,13 +45,6 @@ struct spool_job {
     struct fault fault; /* err OK: it worked */
 };
 
-void *spool_make(size_t size)
-{
-    void *p = calloc(1, size);
-    if (!p) abort();
-    return p;
-}
-
 enum err spool_failed(struct fault *reterr, const char *what, const char *name)
 {
     bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
@@ -64,25 +59,13 @@ bool spool_name_valid(str name)
 
 /* ---- jobs, on the thread pool ---- */
 
-bool spool_write_all(int fd, const char *bytes, size_t len)
-{
-    while (len) {
-        ssize_t count = write(fd, bytes, len);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return false;
-        bytes += count;
-        len -= (size_t)count;
-    }
-    return true;
-}
-
 static enum err write_unfinished(struct spool_job *job)
 {
     AUTO(fd_closep)
     int fd = openat(job->folder, job->unfinished,
                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) return spool_failed(&job->fault, "made", job->name);
-    if (!spool_write_all(fd, job->bytes, job->len))
+    if (!file_write_all(fd, (str){job->bytes, job->len}))
         return spool_failed(&job->fault, "written", job->name);
     if (fsync(fd)) return spool_failed(&job->fault, "brought to disk", job->name);
     int open_fd = fd;
@@ -103,31 +86,27 @@ enum err spool_rename(int folder, const char *unfinished, const char *name, stru
     return e;
 }
 
-static enum err write_file(struct spool_job *job)
-{
-    enum err e = write_unfinished(job);
-    if (!e) return spool_rename(job->folder, job->unfinished, job->name, &job->fault);
-    unlinkat(job->folder, job->unfinished, 0);
-    return e;
-}
-
-static enum err remove_file(struct spool_job *job)
-{
-    if (unlinkat(job->folder, job->name, 0) == 0 || errno == ENOENT) return OK;
-    return spool_failed(&job->fault, "removed", job->name);
-}
-
 static void on_work(struct loop_work *work)
 {
     struct spool_job *job = CONTAINER(work, struct spool_job, work);
     if (job->fault.err) return; /* refused already */
-    enum err e = job->remove ? remove_file(job) : write_file(job);
+    enum err e = OK;
+    if (job->remove) {
+        if (unlinkat(job->folder, job->name, 0) && errno != ENOENT)
+            e = spool_failed(&job->fault, "removed", job->name);
+    } else {
+        e = write_unfinished(job);
+        if (e)
+            unlinkat(job->folder, job->unfinished, 0);
+        else
+            e = spool_rename(job->folder, job->unfinished, job->name, &job->fault);
+    }
     assert(e == job->fault.err);
 }
 
 /* ---- jobs, on the loop ---- */
 
-static void leave(struct spool_job *job)
+static void spool_leave(struct spool_job *job)
 {
     struct spool *spool = job->spool;
     if (!spool) return;
@@ -141,7 +120,7 @@ static void on_worked(struct loop_work *work)
 {
     struct spool_job *job = CONTAINER(work, struct spool_job, work);
     bool told = job->spool && job->on_done;
-    leave(job);
+    spool_leave(job);
     if (told) job->on_done(job->arg, job->fault.err, &job->fault);
     fd_closep(&job->folder);
     free(job->bytes);
@@ -152,7 +131,7 @@ static struct spool_job *begin(struct spool *spool, str name,
                                void (*on_done)(void *arg, enum err e, const struct fault *reason),
                                void *arg)
 {
-    struct spool_job *job = spool_make(sizeof *job);
+    struct spool_job *job = mem_new(sizeof *job);
     *job = (struct spool_job){
         .work = {on_work, on_worked}, .spool = spool, .on_done = on_done, .arg = arg};
     job->next = spool->jobs;
@@ -177,7 +156,7 @@ struct spool_job *spool_write(struct spool *spool, str name, str bytes,
     struct spool_job *job = begin(spool, name, on_done, arg);
     snprintf(job->unfinished, sizeof job->unfinished, ".write-%llu",
              (unsigned long long)spool->next++);
-    job->bytes = spool_make(bytes.len + 1);
+    job->bytes = mem_new(bytes.len + 1);
     if (bytes.len) memcpy(job->bytes, bytes.p, bytes.len);
     job->len = bytes.len;
     loop_work(spool->loop, &job->work);
@@ -196,7 +175,7 @@ struct spool_job *spool_remove(struct spool *spool, str name,
 
 void spool_forget(struct spool_job *job)
 {
-    leave(job);
+    spool_leave(job);
 }
 
 /* ---- opening and closing ---- */
@@ -213,9 +192,8 @@ enum err spool_open(struct loop *loop, const char *data_folder, struct spool **r
                      "%s cannot be made: %s", path, strerror(errno));
     enum err e = private_folder_open(path, &folder, reterr);
     if (e) return e;
-    struct spool *spool = spool_make(sizeof *spool);
-    *spool = (struct spool){.loop = loop, .folder = folder, .path = strdup(path)};
-    if (!spool->path) abort();
+    struct spool *spool = mem_new(sizeof *spool);
+    *spool = (struct spool){.loop = loop, .folder = folder, .path = mem_str(str_c(path))};
     *ret_spool = spool;
     return OK;
 }
@@ -223,7 +201,7 @@ enum err spool_open(struct loop *loop, const char *data_folder, struct spool **r
 void spool_close(struct spool *spool)
 {
     if (!spool) return;
-    while (spool->jobs) leave(spool->jobs);
+    while (spool->jobs) spool_leave(spool->jobs);
     spool_streams_leave(spool);
     close(spool->folder);
     free(spool->path);
@@ -231,6 +209,21 @@ void spool_close(struct spool *spool)
 }
 
 /* ---- reading and sweeping, on any thread ---- */
+
+/* Not every file system has files without a name: then it is taken away at once. */
+enum err spool_unnamed(const struct spool *spool, int *ret_fd, struct fault *reterr)
+{
+    char name[16 + ID_BYTES] = ".unnamed-";
+    int fd = openat(spool->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        id_random(name + strlen(name));
+        fd = openat(spool->folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0 && unlinkat(spool->folder, name, 0)) fd_closep(&fd);
+    }
+    if (fd < 0) return spool_failed(reterr, "made", "without a name");
+    *ret_fd = fd;
+    return OK;
+}
 
 const char *spool_path(const struct spool *spool, struct arena *arena, str name)
 {
@@ -260,13 +253,9 @@ static enum err read_part(struct arena *arena, int fd, uint64_t from, size_t len
                           str *ret_bytes, struct fault *reterr)
 {
     char *bytes = arena_alloc(arena, len + 1);
-    for (size_t at = 0; at < len;) {
-        ssize_t count = pread(fd, bytes + at, len - at, (off_t)(from + at));
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return spool_failed(reterr, "read", arena_cstr(arena, name));
-        if (count == 0)
-            return fault(reterr, ERR_IO, "spool file %.*s became shorter", STR_ARG(name));
-        at += (size_t)count;
+    if (file_read_at(fd, bytes, len, from) < len) {
+        if (errno) return spool_failed(reterr, "read", arena_cstr(arena, name));
+        return fault(reterr, ERR_IO, "spool file %.*s became shorter", STR_ARG(name));
     }
     *ret_bytes = (str){bytes, len};
     return OK;

@@ -69,6 +69,10 @@ const char *spool_path(const struct spool *spool, struct arena *arena, str name)
 enum err spool_ends(const struct spool *spool, struct arena *arena, str name, size_t max,
                     str *ret_head, str *ret_tail, struct fault *reterr) MUST_USE;
 
+/* A file without a name, to be written and read back through *ret_fd alone; the caller closes it, and it
+ * is gone. Blocks, as reading does. */
+enum err spool_unnamed(const struct spool *spool, int *ret_fd, struct fault *reterr) MUST_USE;
+
 /* on_done does not come any more; what was begun is still done. Not after on_done. */
 void spool_forget(struct spool_job *job);
 

@@ -16,9 +16,7 @@ struct spool {
     uint64_t next;                /* number of the next unfinished file */
 };
 
-void *spool_make(size_t size); /* zeroed */
 bool spool_name_valid(str name);
-bool spool_write_all(int fd, const char *bytes, size_t len);
 
 /* The error that errno says, with its sentence. */
 enum err spool_failed(struct fault *reterr, const char *what, const char *name);

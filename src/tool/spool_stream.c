@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Spool files that come in pieces.
+ * Spool files that come in pieces, hashed as they come.
  *
  *     loop:  _write ──▶ waiting ─┐ swapped when the thread is free      on_drained / on_done
  *     pool:                      └▶ writing ──write, hash──▶ ".stream-7"      ▲
@@ -25,10 +25,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/id.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "net/loop.h"
-#include "store/private.h"
 #include "tool/spool_int.h"
 
 struct bytes {
@@ -73,25 +74,11 @@ static enum err write_piece(struct spool_stream *stream)
     if (stream->fd < 0) return spool_failed(&stream->fault, "made", stream->name);
     str piece = {stream->writing.p, stream->writing.len};
     if (!piece.len) return OK;
-    if (!spool_write_all(stream->fd, piece.p, piece.len))
+    if (!file_write_all(stream->fd, piece))
         return spool_failed(&stream->fault, "written", stream->name);
     crypto_hash_add(stream->hash, piece);
     stream->size += piece.len;
     return OK;
-}
-
-static bool read_at(int fd, char *bytes, size_t len, uint64_t at)
-{
-    while (len) {
-        ssize_t count = pread(fd, bytes, len, (off_t)at);
-        if (count < 0 && errno == EINTR) continue;
-        if (count == 0) errno = EIO; /* somebody made it shorter */
-        if (count <= 0) return false;
-        bytes += count;
-        at += (uint64_t)count;
-        len -= (size_t)count;
-    }
-    return true;
 }
 
 static bool write_at(int fd, const char *bytes, size_t len, uint64_t at)
@@ -114,12 +101,14 @@ static enum err cut_out(struct spool_stream *stream)
     if (stream->from == 0 && stream->len == stream->size) return OK;
     unsigned char all[HASH_BYTES];
     crypto_hash_take(stream->hash, all); /* of bytes that are not wanted */
-    char *piece = spool_make(SPOOL_PIECE_BYTES);
+    char *piece = mem_new(SPOOL_PIECE_BYTES);
     enum err e = OK;
     for (uint64_t at = 0; !e && at < stream->len;) {
         uint64_t left = stream->len - at;
         size_t len = left < SPOOL_PIECE_BYTES ? (size_t)left : SPOOL_PIECE_BYTES;
-        if (!read_at(stream->fd, piece, len, stream->from + at))
+        size_t got = file_read_at(stream->fd, piece, len, stream->from + at);
+        if (got < len && !errno) errno = EIO; /* somebody made it shorter */
+        if (got < len)
             e = spool_failed(&stream->fault, "read", stream->name);
         else if (stream->from && !write_at(stream->fd, piece, len, at))
             e = spool_failed(&stream->fault, "written", stream->name);
@@ -183,7 +172,7 @@ static void on_clean(struct loop_work *work)
 
 /* ---- on the loop ---- */
 
-static void leave(struct spool_stream *stream)
+static void spool_stream_leave(struct spool_stream *stream)
 {
     struct spool *spool = stream->spool;
     if (!spool) return;
@@ -195,7 +184,7 @@ static void leave(struct spool_stream *stream)
 
 static void free_stream(struct spool_stream *stream)
 {
-    leave(stream);
+    spool_stream_leave(stream);
     fd_closep(&stream->fd);
     fd_closep(&stream->folder);
     crypto_hash_free(stream->hash);
@@ -256,7 +245,7 @@ static void on_written(struct loop_work *work)
 struct spool_stream *spool_stream_new(struct spool *spool, str name, void (*on_drained)(void *arg),
                                       void *arg)
 {
-    struct spool_stream *stream = spool_make(sizeof *stream);
+    struct spool_stream *stream = mem_new(sizeof *stream);
     *stream = (struct spool_stream){.work = {on_write, on_written},
                                     .loop = spool->loop,
                                     .spool = spool,
@@ -323,12 +312,12 @@ void spool_stream_end(struct spool_stream *stream, uint64_t from, uint64_t len,
 
 void spool_stream_abort(struct spool_stream *stream)
 {
-    leave(stream);
+    spool_stream_leave(stream);
     if (atomic_exchange(&stream->aborted, true) || stream->working) return;
     clean(stream);
 }
 
 void spool_streams_leave(struct spool *spool)
 {
-    while (spool->streams) leave(spool->streams);
+    while (spool->streams) spool_stream_leave(spool->streams);
 }

@@ -175,15 +175,6 @@ static void copy_part(struct buf *out, const struct pieces *pieces, uint64_t fro
 
 enum { MARKER_BYTES_MAX = 80 };
 
-static void write_marker(struct buf *out, uint64_t left_out, str locale)
-{
-    unsigned long long count = left_out;
-    if (tool_locale_zh(locale))
-        buf_printf(out, "\n[…… 此处省略 %llu 字节 ……]\n", count);
-    else
-        buf_printf(out, "\n[... %llu bytes left out ...]\n", count);
-}
-
 /* Two thirds go to the head: what something is mostly stands in its beginning. */
 static str join_cut(struct arena *arena, const struct pieces *pieces, size_t max, str locale)
 {
@@ -198,7 +189,10 @@ static str join_cut(struct arena *arena, const struct pieces *pieces, size_t max
     while (head > 0 && is_inner(byte_at(pieces, head))) head--;
     while (tail > 0 && is_inner(byte_at(pieces, pieces->total - tail))) tail--;
     copy_part(&out, pieces, 0, head);
-    write_marker(&out, pieces->total - head - tail, locale);
+    buf_printf(&out,
+               tool_locale_zh(locale) ? "\n[…… 此处省略 %llu 字节 ……]\n"
+                                      : "\n[... %llu bytes left out ...]\n",
+               (unsigned long long)(pieces->total - head - tail));
     copy_part(&out, pieces, pieces->total - tail, tail);
     assert(!out.full);
     return arena_str(arena, buf_str(&out));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON values compared, and forms of text recognised.
+ * JSON values compared exactly; dates, addresses and URIs recognised.
  *
  * A number stays the text that it is. Two are compared by sign, then by where their first digit
  * that is not 0 stands, then digit by digit; so 9007199254740993, 0.1 and 1e400 are what they say.
@@ -21,17 +21,12 @@
 
 enum { EXPONENT_MAX = 1000 * 1000 * 1000 }; /* of what is written behind the e; larger is as good */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static int64_t read_exponent(str digits)
 {
     bool negative = digits.len && digits.p[0] == '-';
     int64_t value = 0;
     for (size_t i = 0; i < digits.len; i++) {
-        if (!is_digit(digits.p[i])) continue; /* the sign */
+        if (!char_is_digit(digits.p[i])) continue; /* the sign */
         value = value * 10 + (digits.p[i] - '0');
         if (value > EXPONENT_MAX) value = EXPONENT_MAX;
     }
@@ -174,15 +169,10 @@ void value_one_line(char *json, size_t len)
 
 /* ---- forms of text ---- */
 
-static bool is_alnum(char c)
-{
-    return is_digit(c) || (char_lower(c) >= 'a' && char_lower(c) <= 'z');
-}
-
 static bool all_of(str text, const char *others)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (!is_alnum(text.p[i]) && (!text.p[i] || !strchr(others, text.p[i]))) return false;
+        if (!char_is_alnum(text.p[i]) && (!text.p[i] || !strchr(others, text.p[i]))) return false;
     return true;
 }
 
@@ -227,16 +217,11 @@ static bool is_email(str text)
     return name.len <= 64 && domain.len <= 253 && dotted(name, is_atom) && dotted(domain, is_label);
 }
 
-static bool is_hex(char c)
-{
-    return is_digit(c) || (char_lower(c) >= 'a' && char_lower(c) <= 'f');
-}
-
 static bool escapes_fit(str text)
 {
     for (size_t i = 0; i < text.len; i++)
         if (text.p[i] == '%' &&
-            (text.len - i < 3 || !is_hex(text.p[i + 1]) || !is_hex(text.p[i + 2])))
+            (text.len - i < 3 || char_hex(text.p[i + 1]) < 0 || char_hex(text.p[i + 2]) < 0))
             return false;
     return true;
 }
@@ -258,7 +243,7 @@ static bool authority_fits(str text)
     }
     str name = str_split(&host, ':');
     for (size_t i = 0; host.p && i < host.len; i++)
-        if (!is_digit(host.p[i])) return false; /* the port */
+        if (!char_is_digit(host.p[i])) return false; /* the port */
     if (address.len && name.len) return false;
     return all_of(before, NAME_CHARS ":") && all_of(address, ":.") && all_of(name, NAME_CHARS);
 }
@@ -267,7 +252,8 @@ bool text_is_uri(str text)
 {
     ptrdiff_t colon = str_find_char(text, ':');
     str scheme = {text.p, colon < 0 ? 0 : (size_t)colon};
-    if (!scheme.len || is_digit(scheme.p[0]) || !is_alnum(scheme.p[0]) || !all_of(scheme, "+-."))
+    if (!scheme.len || char_is_digit(scheme.p[0]) || !char_is_alnum(scheme.p[0]) ||
+        !all_of(scheme, "+-."))
         return false;
     str rest = str_drop(text, (size_t)colon + 1);
     if (!escapes_fit(rest)) return false;

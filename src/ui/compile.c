@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Laying a card out. hints.c has read the hints and thrown out what is empty; here each part becomes
- * its nodes, always in the same order, and the nodes become bytes at once:
+ * The card compiler: UiHints 2.1 to UiSchema 2.0, its layout rules, and the cut of what is too
+ * long. hints.c has read the hints and thrown out what is empty; here each part becomes its nodes,
+ * always in the same order, and the nodes become bytes at once:
  *
  *     stack (card or plain)                       the root
  *       stack horizontal                          header: icon, title, badge
@@ -53,7 +54,7 @@ static const str cut_captions[UI_LOCALES] = {
 
 static const str themes[] = {STR("default"), STR("light"), STR("dark")};
 
-struct card {
+struct compile_card {
     struct out out;
     struct out scratch; /* values as text */
     const struct hints *hints;
@@ -66,13 +67,13 @@ struct card {
 
 /* ---- nodes ---- */
 
-struct place {
+struct compile_place {
     size_t len;
     unsigned nodes, buttons;
     bool primary;
 };
 
-static void go_back(struct card *c, const struct place *at)
+static void go_back(struct compile_card *c, const struct compile_place *at)
 {
     out_back(&c->out, at->len);
     c->nodes = at->nodes;
@@ -81,19 +82,19 @@ static void go_back(struct card *c, const struct place *at)
 }
 
 /* False, and nothing done, if the card is full. */
-static bool begin(struct card *c, struct place *ret_at)
+static bool begin(struct compile_card *c, struct compile_place *ret_at)
 {
     assert(c->depth < UI_SCHEMA_DEPTH_MAX);
     if (c->nodes == c->nodes_max) c->cut = true;
     if (c->cut) return false;
-    *ret_at = (struct place){c->out.len, c->nodes, c->buttons, c->primary};
+    *ret_at = (struct compile_place){c->out.len, c->nodes, c->buttons, c->primary};
     c->nodes++;
     if (out_last(&c->out) == '}') out_char(&c->out, ',');
     return true;
 }
 
 /* False, and gone, if it did not fit. */
-static bool end(struct card *c, const struct place *at)
+static bool end(struct compile_card *c, const struct compile_place *at)
 {
     if (!c->out.over) return true;
     go_back(c, at);
@@ -125,8 +126,8 @@ static const str section_stacks[] = {
 
 static const str closing = STR("]}");
 
-/* Its children follow, then close_stack. False if it does not fit. */
-static bool open_stack(struct card *c, str head, struct place *ret_at)
+/* A stack begins: its children follow, then close_stack. False if it does not fit. */
+static bool open_stack(struct compile_card *c, str head, struct compile_place *ret_at)
 {
     struct out *out = &c->out;
     if (!begin(c, ret_at)) return false;
@@ -141,7 +142,7 @@ static bool open_stack(struct card *c, str head, struct place *ret_at)
     return false;
 }
 
-static void close_stack(struct card *c, const struct place *at)
+static void close_stack(struct compile_card *c, const struct compile_place *at)
 {
     c->depth--;
     c->out.limit += closing.len;
@@ -152,7 +153,7 @@ static void close_stack(struct card *c, const struct place *at)
 }
 
 /* A string that is cut where the room ends, with an ellipsis, and what ends its node. */
-static void put_beginning(struct card *c, str text, str tail)
+static void put_beginning(struct compile_card *c, str text, str tail)
 {
     static const str ellipsis = STR("…");
     struct out *out = &c->out;
@@ -168,7 +169,7 @@ static void put_beginning(struct card *c, str text, str tail)
 }
 
 /* A string, and what ends its node. It is cut only in the second writing. */
-static void put_string(struct card *c, str text, str tail)
+static void put_string(struct compile_card *c, str text, str tail)
 {
     struct out *out = &c->out;
     if (out->over) return;
@@ -186,9 +187,9 @@ static void put_string(struct card *c, str text, str tail)
     out_raw(out, tail);
 }
 
-static void put_text(struct card *c, str text, str tail)
+static void put_text(struct compile_card *c, str text, str tail)
 {
-    struct place at;
+    struct compile_place at;
     if (!text.len || !begin(c, &at)) return;
     out_raw(&c->out, STR("{\"type\":\"text\",\"content\":"));
     put_string(c, text, tail);
@@ -197,7 +198,7 @@ static void put_text(struct card *c, str text, str tail)
 
 #define TEXT(format, role) STR(",\"format\":\"" format "\",\"role\":\"" role "\"}")
 
-static void put_body(struct card *c, const struct hint_part *part)
+static void put_body(struct compile_card *c, const struct hint_part *part)
 {
     if (part->code)
         put_text(c, part->body, TEXT("plain", "code"));
@@ -214,9 +215,9 @@ static void put_icon_members(struct out *out, const struct hint_icon *icon)
     out_char(out, '}');
 }
 
-static void put_icon(struct card *c, const struct hint_icon *icon)
+static void put_icon(struct compile_card *c, const struct hint_icon *icon)
 {
-    struct place at;
+    struct compile_place at;
     if (!icon->name.len || !begin(c, &at)) return;
     out_raw(&c->out, STR("{\"type\":\"icon\",\"name\":"));
     out_string(&c->out, icon->name);
@@ -224,9 +225,9 @@ static void put_icon(struct card *c, const struct hint_icon *icon)
     end(c, &at);
 }
 
-static void put_badge(struct card *c, str label, unsigned status)
+static void put_badge(struct compile_card *c, str label, unsigned status)
 {
-    struct place at;
+    struct compile_place at;
     if (!label.len || !begin(c, &at)) return;
     out_raw(&c->out, STR("{\"type\":\"badge\",\"label\":"));
     out_string(&c->out, label);
@@ -235,9 +236,9 @@ static void put_badge(struct card *c, str label, unsigned status)
     end(c, &at);
 }
 
-static void put_divider(struct card *c)
+static void put_divider(struct compile_card *c)
 {
-    struct place at;
+    struct compile_place at;
     if (!begin(c, &at)) return;
     out_raw(&c->out, STR("{\"type\":\"divider\"}"));
     end(c, &at);
@@ -245,7 +246,7 @@ static void put_divider(struct card *c)
 
 /* ---- key and value ---- */
 
-static void put_value(struct card *c, const struct json *value, str tail)
+static void put_value(struct compile_card *c, const struct json *value, str tail)
 {
     if (value->type == JSON_STRING) {
         put_string(c, ui_trim(value->text), tail);
@@ -265,21 +266,11 @@ static void put_value(struct card *c, const struct json *value, str tail)
     }
 }
 
-static void put_kv_item(struct card *c, const struct hint_kv *kv)
-{
-    struct out *out = &c->out;
-    out_raw(out, out_last(out) == '}' ? STR(",{\"key\":") : STR("{\"key\":"));
-    out_string(out, kv->key);
-    if (kv->label.len) out_member(out, STR("label"), kv->label);
-    out_raw(out, STR(",\"value\":"));
-    put_value(c, kv->value, kv->copyable ? STR(",\"copyable\":true}") : STR("}"));
-}
-
 enum { KV_COLUMNS_FROM = 4 }; /* items from which on two columns read better than one */
 
-static void put_kv(struct card *c, const struct hint_list *items)
+static void put_kv(struct compile_card *c, const struct hint_list *items)
 {
-    struct place at;
+    struct compile_place at;
     if (!items->count || !begin(c, &at)) return;
     struct out *out = &c->out;
     bool columns = items->count >= KV_COLUMNS_FROM && c->hints->intent != INTENT_FORM;
@@ -289,7 +280,11 @@ static void put_kv(struct card *c, const struct hint_list *items)
     const struct hint_kv *kv = items->items;
     for (size_t i = 0; i < items->count && !c->cut && !out->over; i++) {
         size_t before = out->len;
-        put_kv_item(c, &kv[i]);
+        out_raw(out, out_last(out) == '}' ? STR(",{\"key\":") : STR("{\"key\":"));
+        out_string(out, kv[i].key);
+        if (kv[i].label.len) out_member(out, STR("label"), kv[i].label);
+        out_raw(out, STR(",\"value\":"));
+        put_value(c, kv[i].value, kv[i].copyable ? STR(",\"copyable\":true}") : STR("}"));
         if (!out->over || i == 0) continue;
         out_back(out, before);
         c->cut = true;
@@ -328,7 +323,7 @@ static void put_act(struct out *out, const struct hint_act *act)
 }
 
 /* One button of a card may be primary: the first that asks, in a form the first of its own. */
-static unsigned pick_style(struct card *c, const struct hint_action *action, bool leads)
+static unsigned pick_style(struct compile_card *c, const struct hint_action *action, bool leads)
 {
     if (leads) return STYLE_PRIMARY;
     if (action->style != STYLE_PRIMARY) return action->style ? action->style : STYLE_SECONDARY;
@@ -337,9 +332,9 @@ static unsigned pick_style(struct card *c, const struct hint_action *action, boo
     return STYLE_PRIMARY;
 }
 
-static void put_button(struct card *c, const struct hint_action *action, bool leads)
+static void put_button(struct compile_card *c, const struct hint_action *action, bool leads)
 {
-    struct place at;
+    struct compile_place at;
     if (!begin(c, &at)) return;
     struct out *out = &c->out;
     out_raw(out, STR("{\"type\":\"button\",\"id\":\"a"));
@@ -358,9 +353,9 @@ static void put_button(struct card *c, const struct hint_action *action, bool le
     end(c, &at);
 }
 
-static void put_actions(struct card *c, const struct hint_list *actions, bool form)
+static void put_actions(struct compile_card *c, const struct hint_list *actions, bool form)
 {
-    struct place at;
+    struct compile_place at;
     if (!actions->count || !open_stack(c, action_stack, &at)) return;
     const struct hint_action *action = actions->items;
     for (size_t i = 0; i < actions->count && !c->cut; i++)
@@ -370,16 +365,12 @@ static void put_actions(struct card *c, const struct hint_list *actions, bool fo
 
 /* ---- lists ---- */
 
-static size_t column_parts(const struct hint_item *item)
+static void put_column(struct compile_card *c, const struct hint_item *item)
 {
-    return (item->title.len > 0) + (item->subtitle.len > 0) + (item->description.len > 0) +
-           (item->items.count > 0) + (item->actions.count > 0);
-}
-
-static void put_column(struct card *c, const struct hint_item *item)
-{
-    struct place at;
-    bool alone = column_parts(item) < 2; /* one part needs no stack around it */
+    struct compile_place at;
+    int parts = (item->title.len > 0) + (item->subtitle.len > 0) + (item->description.len > 0) +
+                (item->items.count > 0) + (item->actions.count > 0);
+    bool alone = parts < 2; /* one part needs no stack around it */
     if (!alone && !open_stack(c, plain_stack, &at)) return;
     put_text(c, item->title, TEXT("plain", "title"));
     put_text(c, item->subtitle, TEXT("plain", "subtitle"));
@@ -389,9 +380,9 @@ static void put_column(struct card *c, const struct hint_item *item)
     if (!alone) close_stack(c, &at);
 }
 
-static void put_row(struct card *c, const struct hint_item *item)
+static void put_row(struct compile_card *c, const struct hint_item *item)
 {
-    struct place at;
+    struct compile_place at;
     if (!open_stack(c, row_stack, &at)) return;
     put_icon(c, &item->icon);
     put_column(c, item);
@@ -399,13 +390,13 @@ static void put_row(struct card *c, const struct hint_item *item)
     close_stack(c, &at);
 }
 
-static void put_list(struct card *c, const struct hint_list *items)
+static void put_list(struct compile_card *c, const struct hint_list *items)
 {
-    struct place at;
+    struct compile_place at;
     if (!items->count || !open_stack(c, plain_stack, &at)) return;
     const struct hint_item *item = items->items;
     for (size_t i = 0; i < items->count && !c->cut; i++) {
-        struct place before = {c->out.len, c->nodes, c->buttons, c->primary};
+        struct compile_place before = {c->out.len, c->nodes, c->buttons, c->primary};
         if (i) put_divider(c);
         size_t len = c->out.len;
         put_row(c, &item[i]);
@@ -416,14 +407,14 @@ static void put_list(struct card *c, const struct hint_list *items)
 
 /* ---- parts ---- */
 
-static void put_header(struct card *c, const struct hint_part *part, bool root)
+static void put_header(struct compile_card *c, const struct hint_part *part, bool root)
 {
     bool always = root && c->hints->intent == INTENT_STATUS;
     bool badge = always || part->status > STATUS_INFO;
     struct hint_icon icon = part->icon;
     if (always && !icon.name.len)
         icon = (struct hint_icon){.name = statuses[part->status].icon, .status = part->status};
-    struct place at;
+    struct compile_place at;
     if (!open_stack(c, header_stack, &at)) return;
     put_icon(c, &icon);
     put_text(c, part->title, TEXT("plain", "title"));
@@ -431,9 +422,9 @@ static void put_header(struct card *c, const struct hint_part *part, bool root)
     close_stack(c, &at);
 }
 
-static void put_section(struct card *c, const struct hint_part *section)
+static void put_section(struct compile_card *c, const struct hint_part *section)
 {
-    struct place at;
+    struct compile_place at;
     if (!open_stack(c, section_stacks[section->status], &at)) return;
     put_header(c, section, false);
     put_text(c, section->description, TEXT("plain", "subtitle"));
@@ -456,18 +447,18 @@ static bool is_grid(const struct hints *hints)
     return true;
 }
 
-static void put_sections(struct card *c)
+static void put_sections(struct compile_card *c)
 {
     const struct hint_list *sections = &c->hints->card.sections;
     const struct hint_part *section = sections->items;
-    struct place at;
+    struct compile_place at;
     bool grid = is_grid(c->hints);
     if (!sections->count || (grid && !open_stack(c, grid_of_two, &at))) return;
     for (size_t i = 0; i < sections->count && !c->cut; i++) put_section(c, &section[i]);
     if (grid) close_stack(c, &at);
 }
 
-static void put_card(struct card *c)
+static void put_card(struct compile_card *c)
 {
     const struct hint_part *part = &c->hints->card;
     bool form = c->hints->intent == INTENT_FORM && part->actions.count;
@@ -506,25 +497,8 @@ static void put_meta(struct out *out, const struct ui_context *context)
     if (!first) out_char(out, '}');
 }
 
-static bool is_plain(const struct hints *hints)
-{
-    const struct hint_part *card = &hints->card;
-    return hints->intent == INTENT_MESSAGE && !card->items.count && !card->list_items.count &&
-           !card->sections.count && !card->actions.count;
-}
-
-static void put_caption(struct card *c)
-{
-    struct place at;
-    c->nodes_max++;
-    c->cut = false;
-    bool there = begin(c, &at);
-    out_raw(&c->out, cut_captions[c->locale]);
-    assert(there && !c->out.over); /* room was kept */
-}
-
 /* False if it does not fit; the second time it always does. */
-static bool put_document(struct card *c, const struct ui_context *context)
+static bool put_document(struct compile_card *c, const struct ui_context *context)
 {
     struct out *out = &c->out;
     size_t kept = c->second ? cut_captions[c->locale].len + 1 : 0;
@@ -540,13 +514,22 @@ static bool put_document(struct card *c, const struct ui_context *context)
     put_meta(out, context);
     out_raw(out, STR(",\"root\":"));
 
-    struct place at;
-    bool there = open_stack(c, is_plain(c->hints) ? plain_stack : card_stack, &at);
+    const struct hint_part *card = &c->hints->card;
+    bool plain = c->hints->intent == INTENT_MESSAGE && !card->items.count &&
+                 !card->list_items.count && !card->sections.count && !card->actions.count;
+    struct compile_place at, behind;
+    bool there = open_stack(c, plain ? plain_stack : card_stack, &at);
     assert(there); /* the head has a hundredth of the room */
     put_card(c);
     if (c->cut && !c->second) return false;
     out->limit += kept;
-    if (c->cut) put_caption(c);
+    if (c->cut) {
+        c->nodes_max++;
+        c->cut = false;
+        there = begin(c, &behind);
+        out_raw(out, cut_captions[c->locale]);
+        assert(there && !out->over); /* room was kept */
+    }
     close_stack(c, &at);
     out->limit++;
     out_char(out, '}');
@@ -559,7 +542,7 @@ enum err ui_compile(struct arena *arena, const struct json *hints, const struct 
     struct hints read;
     enum err e = hints_read(arena, hints, &read, reterr);
     if (e) return e;
-    struct card card = {.hints = &read, .locale = ui_locale_of(context->locale)};
+    struct compile_card card = {.hints = &read, .locale = ui_locale_of(context->locale)};
     out_init(&card.out, arena, hints->raw.len * 4, UI_SCHEMA_BYTES_MAX);
     out_init(&card.scratch, arena, 0, UI_SCHEMA_BYTES_MAX);
     /* An entry of a list takes three nodes with its divider: no need to try. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading UiHints. The format is the tables below: one row for each field of each object, with its
- * type, whether it must be there, and where it goes. read_object walks an object once and looks its
- * members up; members without a row are ignored.
+ * UiHints 2.1, read, checked, and refused by JSON Pointer. The format is the tables below: one row
+ * for each field of each object, with its type, whether it must be there, and where it goes.
+ * read_object walks an object once and looks its members up; members without a row are ignored.
  *
  * A refusal names its place as a JSON Pointer. The way there is a chain of frames on the stack, made
  * into text only when it is needed; its names come from the tables and its numbers from lists, so it
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "ui/link.h"
+#include "ui/card_link.h"
 #include "ui/text.h"
 
 /* ---- the format ---- */
@@ -220,7 +220,7 @@ struct frame {
     size_t index;
 };
 
-struct reader {
+struct hints_reader {
     struct arena *arena;
     struct fault *reterr;
 };
@@ -235,11 +235,11 @@ static size_t write_pointer(const struct frame *at, char *out, size_t size)
     return len + (size_t)wrote;
 }
 
-static enum err refuse(struct reader *r, const struct frame *at, const char *format, ...)
+static enum err refuse(struct hints_reader *r, const struct frame *at, const char *format, ...)
     PRINTF(3, 4);
 
 /* The text begins with the name: "label must be text, not null". */
-static enum err refuse(struct reader *r, const struct frame *at, const char *format, ...)
+static enum err refuse(struct hints_reader *r, const struct frame *at, const char *format, ...)
 {
     char pointer[sizeof r->reterr->field] = "", why[256];
     va_list args;
@@ -260,7 +260,7 @@ static const char *const type_names[] = {
     [JSON_OBJECT] = "an object",
 };
 
-static enum err wrong_type(struct reader *r, const struct frame *at, const struct json *json,
+static enum err wrong_type(struct hints_reader *r, const struct frame *at, const struct json *json,
                            const char *wanted)
 {
     return refuse(r, at, "must be %s, not %s", wanted, type_names[json->type]);
@@ -268,11 +268,11 @@ static enum err wrong_type(struct reader *r, const struct frame *at, const struc
 
 /* ---- reading ---- */
 
-static enum err read_object(struct reader *r, const struct shape *shape, const struct json *json,
-                            const struct frame *at, void *into);
+static enum err read_object(struct hints_reader *r, const struct shape *shape,
+                            const struct json *json, const struct frame *at, void *into);
 
-static enum err read_word(struct reader *r, const struct words *words, const struct json *json,
-                          const struct frame *at, unsigned *ret_value)
+static enum err read_word(struct hints_reader *r, const struct words *words,
+                          const struct json *json, const struct frame *at, unsigned *ret_value)
 {
     if (json->type != JSON_STRING) return wrong_type(r, at, json, "text");
     for (size_t i = 0; i < words->count; i++)
@@ -287,7 +287,7 @@ static enum err read_word(struct reader *r, const struct words *words, const str
     return refuse(r, at, words->count > 1 ? "must be one of %s" : "must be %s", known);
 }
 
-static enum err read_text(struct reader *r, enum field_type type, const struct json *json,
+static enum err read_text(struct hints_reader *r, enum field_type type, const struct json *json,
                           const struct frame *at, str *ret_text)
 {
     if (json->type != JSON_STRING) return wrong_type(r, at, json, "text");
@@ -312,25 +312,16 @@ static bool is_deeper(const struct json *json, unsigned levels)
     return false;
 }
 
-/* A card is stored and read again: what it carries along must leave room for what is around it. */
-static enum err read_json(struct reader *r, const struct json *json, const struct frame *at,
-                          const struct json **ret_json)
-{
-    if (json->type != JSON_OBJECT) return wrong_type(r, at, json, "an object");
-    if (is_deeper(json, UI_VALUE_DEPTH_MAX))
-        return refuse(r, at, "is nested more than %d deep", UI_VALUE_DEPTH_MAX);
-    *ret_json = json;
-    return OK;
-}
-
-static enum err read_list(struct reader *r, const struct shape *shape, const struct json *json,
-                          const struct frame *at, struct hint_list *ret_list)
+static enum err read_list(struct hints_reader *r, const struct shape *shape,
+                          const struct json *json, const struct frame *at,
+                          struct hint_list *ret_list)
 {
     if (json->type != JSON_ARRAY) return wrong_type(r, at, json, "a list");
     char *items = json->count ? arena_array(r->arena, json->count, shape->size) : NULL;
     size_t count = 0;
     struct frame here = {.up = at};
     for (const struct json *m = json->child; m; m = m->next, here.index++) {
+        assert(items); /* as many as it counts */
         char *item_at = items + count * shape->size;
         enum err e = read_object(r, shape, m, &here, item_at);
         if (e) return e;
@@ -343,7 +334,7 @@ static enum err read_list(struct reader *r, const struct shape *shape, const str
     return OK;
 }
 
-static enum err read_icon(struct reader *r, const struct json *json, const struct frame *at,
+static enum err read_icon(struct hints_reader *r, const struct json *json, const struct frame *at,
                           struct hint_icon *into)
 {
     if (json->type == JSON_STRING) {
@@ -354,7 +345,7 @@ static enum err read_icon(struct reader *r, const struct json *json, const struc
     return read_object(r, &icon, json, at, into);
 }
 
-static enum err read_act(struct reader *r, const struct json *json, const struct frame *at,
+static enum err read_act(struct hints_reader *r, const struct json *json, const struct frame *at,
                          struct hint_act *into)
 {
     if (json->type != JSON_OBJECT) return wrong_type(r, at, json, "an object");
@@ -366,8 +357,8 @@ static enum err read_act(struct reader *r, const struct json *json, const struct
     return read_object(r, hint_act_shape(into->kind), json, at, into);
 }
 
-static enum err read_field(struct reader *r, const struct field *field, const struct json *json,
-                           const struct frame *at, void *into)
+static enum err read_field(struct hints_reader *r, const struct field *field,
+                           const struct json *json, const struct frame *at, void *into)
 {
     switch (field->type) {
     case FIELD_TEXT:
@@ -386,8 +377,12 @@ static enum err read_field(struct reader *r, const struct field *field, const st
     case FIELD_ANY:
         *(const struct json **)into = json;
         return OK;
-    case FIELD_OBJECT:
-        return read_json(r, json, at, into);
+    case FIELD_OBJECT: /* stored and read again: it must leave room for what is around it */
+        if (json->type != JSON_OBJECT) return wrong_type(r, at, json, "an object");
+        if (is_deeper(json, UI_VALUE_DEPTH_MAX))
+            return refuse(r, at, "is nested more than %d deep", UI_VALUE_DEPTH_MAX);
+        *(const struct json **)into = json;
+        return OK;
     case FIELD_ICON:
         return read_icon(r, json, at, into);
     case FIELD_SHAPE:
@@ -400,26 +395,22 @@ static enum err read_field(struct reader *r, const struct field *field, const st
     return OK;
 }
 
-static const struct field *find_field(const struct shape *shape, str name)
-{
-    for (size_t i = 0; i < shape->count; i++)
-        if (str_eq(shape->fields[i].name, name)) return &shape->fields[i];
-    return NULL;
-}
-
 /* `into` is zeroed. */
-static enum err read_object(struct reader *r, const struct shape *shape, const struct json *json,
-                            const struct frame *at, void *into)
+static enum err read_object(struct hints_reader *r, const struct shape *shape,
+                            const struct json *json, const struct frame *at, void *into)
 {
     if (json->type != JSON_OBJECT) return wrong_type(r, at, json, "an object");
+    assert(shape->fields);
     uint32_t seen = 0;
     for (const struct json *m = json->child; m; m = m->next) {
-        const struct field *field = find_field(shape, m->key);
-        if (!field) continue;
+        size_t i = 0;
+        while (i < shape->count && !str_eq(shape->fields[i].name, m->key)) i++;
+        if (i == shape->count) continue;
+        const struct field *field = &shape->fields[i];
         struct frame here = {.up = at, .name = field->name};
         enum err e = read_field(r, field, m, &here, (char *)into + field->offset);
         if (e) return e;
-        seen |= (uint32_t)1 << (field - shape->fields);
+        seen |= (uint32_t)1 << i;
     }
     for (size_t i = 0; i < shape->count; i++) {
         if (!shape->fields[i].required || (seen & (uint32_t)1 << i)) continue;
@@ -432,7 +423,7 @@ static enum err read_object(struct reader *r, const struct shape *shape, const s
 enum err hints_read(struct arena *arena, const struct json *json, struct hints *ret_hints,
                     struct fault *reterr)
 {
-    struct reader r = {arena, reterr};
+    struct hints_reader r = {arena, reterr};
     struct hints read = {0};
     enum err e = read_object(&r, &hints, json, NULL, &read);
     if (e) return e;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of our languages a tag means. Accept-Language as RFC 9110 has it: tags with weights; what is
- * no weight counts as 0, so a malformed entry is as if it were not there.
+ * Chinese or English, from a language tag or from Accept-Language. Accept-Language as RFC 9110 has
+ * it: tags with weights; what is no weight counts as 0, so a malformed entry is as if it were not
+ * there.
  */
 #include "ui/locale.h"
 

@@ -25,19 +25,19 @@ enum { OPEN_MAX = 64, ADDRESS_BYTES_MAX = 2048, INDENT_MAX = 3 };
 /* ---- inside of a line ---- */
 
 /* Of every byte of the line: does it go; what bracket it belongs to. */
-struct line {
+struct markdown_line {
     str text;
     bool *drop;      /* a mark */
     bool *code;      /* inside of a code span: as it is */
     size_t *bracket; /* of '[': where its ']' is, else 0 */
 };
 
-static bool is_space(const struct line *line, size_t at)
+static bool is_space(const struct markdown_line *line, size_t at)
 {
     return at >= line->text.len || line->text.p[at] == ' ' || line->text.p[at] == '\t';
 }
 
-static bool is_word(const struct line *line, size_t at)
+static bool is_word(const struct markdown_line *line, size_t at)
 {
     if (at >= line->text.len) return false;
     unsigned char c = (unsigned char)line->text.p[at];
@@ -59,7 +59,7 @@ static bool is_escape(str text, size_t at)
 
 /* `code`, ``co`de``: closed by a run of the same length. Runs that nothing closes are remembered by
  * their length, so that no line is searched twice for the same. */
-static void mark_code(struct line *line)
+static void mark_code(struct markdown_line *line)
 {
     enum { RUN_MAX = 8 };
     bool hopeless[RUN_MAX + 1] = {false};
@@ -88,7 +88,7 @@ static void mark_code(struct line *line)
     }
 }
 
-static void match_brackets(struct line *line)
+static void match_brackets(struct markdown_line *line)
 {
     str text = line->text;
     size_t open[OPEN_MAX], count = 0;
@@ -115,26 +115,14 @@ struct open_mark {
 };
 
 /* Is it part of a word, so that the marks beside it are none? 2*3*4 has no emphasis, 很*好*吗 has. */
-static bool is_inside(const struct line *line, char mark, size_t at)
+static bool is_inside(const struct markdown_line *line, char mark, size_t at)
 {
     if (mark == '_') return is_word(line, at);
     return mark == '*' && is_word(line, at) && (unsigned char)line->text.p[at] < 0x80;
 }
 
-static bool can_open(const struct line *line, size_t at, size_t len)
-{
-    if (is_space(line, at + len)) return false;
-    return !at || !is_inside(line, line->text.p[at], at - 1);
-}
-
-static bool can_close(const struct line *line, size_t at, size_t len)
-{
-    if (!at || is_space(line, at - 1)) return false;
-    return !is_inside(line, line->text.p[at], at + len);
-}
-
-static void close_marks(struct line *line, struct open_mark *open, size_t *count, size_t *at,
-                        size_t *len)
+static void close_marks(struct markdown_line *line, struct open_mark *open, size_t *count,
+                        size_t *at, size_t *len)
 {
     char mark = line->text.p[*at];
     for (size_t i = *count; i-- > 0 && *len;) {
@@ -149,7 +137,7 @@ static void close_marks(struct line *line, struct open_mark *open, size_t *count
     }
 }
 
-static void mark_emphasis(struct line *line)
+static void mark_emphasis(struct markdown_line *line)
 {
     struct open_mark open[OPEN_MAX];
     size_t count = 0;
@@ -164,7 +152,9 @@ static void mark_emphasis(struct line *line)
             continue;
         }
         size_t len = run_of(text, at), next = at + len;
-        bool opens = can_open(line, at, len), closes = can_close(line, at, len);
+        char mark = text.p[at];
+        bool opens = !is_space(line, next) && (!at || !is_inside(line, mark, at - 1));
+        bool closes = at && !is_space(line, at - 1) && !is_inside(line, mark, next);
         bool strikes = text.p[at] != '~' || len == 2;
         if (closes && strikes) close_marks(line, open, &count, &at, &len);
         if (opens && strikes && len && count < OPEN_MAX)
@@ -210,7 +200,7 @@ static bool autolink_at(str text, size_t at, size_t *ret_end)
 }
 
 /* From here to `end`. Brackets hold brackets, no deeper than OPEN_MAX. */
-static void put_range(struct out *out, const struct line *line, size_t at, size_t end)
+static void put_range(struct out *out, const struct markdown_line *line, size_t at, size_t end)
 {
     str text = line->text, address;
     while (at < end) {
@@ -246,10 +236,11 @@ static void put_range(struct out *out, const struct line *line, size_t at, size_
 static void put_inline(struct out *out, str text)
 {
     if (!text.len) return;
-    struct line line = {.text = text,
-                        .drop = arena_array(out->arena, text.len, sizeof *line.drop),
-                        .code = arena_array(out->arena, text.len, sizeof *line.code),
-                        .bracket = arena_array(out->arena, text.len, sizeof *line.bracket)};
+    struct markdown_line line = {.text = text,
+                                 .drop = arena_array(out->arena, text.len, sizeof *line.drop),
+                                 .code = arena_array(out->arena, text.len, sizeof *line.code),
+                                 .bracket =
+                                     arena_array(out->arena, text.len, sizeof *line.bracket)};
     mark_code(&line);
     match_brackets(&line);
     mark_emphasis(&line);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growing bytes in an arena: capacity grows fourfold, because what it grew out of stays behind until
- * the arena's end. The escapes are those of base/json.c, U+2028 and U+2029 among them.
+ * JSON bytes that grow in an arena, up to a limit that moves. Capacity grows fourfold, because what
+ * it grew out of stays behind until the arena's end. The escapes are those of base/json.c, U+2028
+ * and U+2029 among them.
  *
  * Invariants: 1. len <= cap; 2. an append is whole or not at all, so what is there never ends inside
  * a character.
@@ -81,16 +82,12 @@ char out_last(const struct out *out)
 
 /* ---- escapes ---- */
 
-/* U+2028 and U+2029: E2 80 A8 and A9. */
-static inline bool is_separator(const char *at, const char *end)
-{
-    return end - at >= 3 && (unsigned char)at[1] == 0x80 && ((unsigned char)at[2] & 0xfe) == 0xa8;
-}
-
+/* Beyond ASCII, U+2028 and U+2029 are: E2 80 A8 and A9. */
 static inline bool is_special(const char *at, const char *end)
 {
     unsigned char c = (unsigned char)*at;
-    return c < 0x20 || c == '"' || c == '\\' || (c == 0xe2 && is_separator(at, end));
+    return c < 0x20 || c == '"' || c == '\\' ||
+           (c == 0xe2 && end - at >= 3 && (unsigned char)at[1] == 0x80 && (at[2] & 0xfe) == 0xa8);
 }
 
 /* The first byte that must be escaped, or the end. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cards as lines. The tree is walked once; each node adds to the line it stands in or begins its own:
+ * Cards as lines, for places that show letters and nothing else. The tree is walked once; each node
+ * adds to the line it stands in or begins its own:
  *
  *     stack vertical, grid     a line for each child; a section has an empty line before it
  *     stack horizontal         its children beside each other on one line
@@ -53,11 +54,6 @@ static void begin_line(struct page *page)
     page->fresh = false;
 }
 
-static bool is_turning(uint32_t code)
-{
-    return (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
 /* Words of others: no controls, nothing that turns what follows; a line end begins a line. */
 static void put_words(struct page *page, str text)
 {
@@ -74,11 +70,12 @@ static void put_words(struct page *page, str text)
         text = rest;
         bool line = code == '\n' || code == 0x2028 || code == 0x2029;
         bool control = (code < ' ' && code != '\t') || (code >= 0x7f && code < 0xa0);
+        bool turning = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
         if (line && page->fresh)
             page->gap = true; /* one empty line at most */
         else if (line)
             new_line(page);
-        else if (!control && !is_turning(code)) {
+        else if (!control && !turning) {
             if (page->fresh) begin_line(page);
             out_raw(&page->out, one);
         }
@@ -108,18 +105,6 @@ static void put_below(struct page *page, const struct json *first)
     page->beside = beside;
 }
 
-static bool is_number(str text)
-{
-    uint64_t number;
-    return str_to_u64(text, &number) == OK;
-}
-
-static void put_badges(struct page *page, const struct json *first)
-{
-    for (const struct json *m = first; m; m = m->next)
-        if (is(m, "type", "badge")) put_node(page, m);
-}
-
 /* The column of an entry: its first words beside the dot, the badges behind them, the rest below. */
 static void put_column(struct page *page, const struct json *column, const struct json *beside)
 {
@@ -127,7 +112,8 @@ static void put_column(struct page *page, const struct json *column, const struc
     const struct json *first = children ? children->child : NULL;
     if (!first) return;
     put_node(page, first);
-    put_badges(page, beside);
+    for (const struct json *m = beside; m; m = m->next)
+        if (is(m, "type", "badge")) put_node(page, m);
     put_below(page, first->next);
 }
 
@@ -141,7 +127,8 @@ static void put_entry(struct page *page, const struct json *first)
 {
     str number = is(first, "type", "badge") ? json_text(json_get(first, STR("label"))) : STR_EMPTY;
     size_t before = page->out.len;
-    bool beside = page->beside, counted = is_number(number), column = false;
+    uint64_t counter;
+    bool beside = page->beside, counted = str_to_u64(number, &counter) == OK, column = false;
     new_line(page);
     begin_line(page);
     if (counted) out_raw(&page->out, number);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rules, from the first that fits:
+ * What a tool did, on one line. The rules, from the first that fits:
  *
  *     1. an error            {tool} failed: {reason}
  *     2. a template          the tool's own, or ours by its name
@@ -205,18 +205,15 @@ static str member(struct summary *s, str key)
 
 /* ---- templates ---- */
 
-static str date_range(struct summary *s)
-{
-    str from = member(s, STR("from")), to = member(s, STR("to"));
-    if (!from.len || !to.len || str_eq(from, to)) return from.len ? from : to;
-    return join(s, from, words[s->locale].until, to);
-}
-
 static str placeholder(struct summary *s, str name)
 {
     static const str or = STR("_or_");
     if (str_eq(name, STR("tool"))) return plain(s, s->source->tool);
-    if (str_eq(name, STR("date_range"))) return date_range(s);
+    if (str_eq(name, STR("date_range"))) {
+        str from = member(s, STR("from")), to = member(s, STR("to"));
+        if (!from.len || !to.len || str_eq(from, to)) return from.len ? from : to;
+        return join(s, from, words[s->locale].until, to);
+    }
     str text = member(s, name);
     while (!text.len) {
         ptrdiff_t at = str_find(name, or);
@@ -226,16 +223,6 @@ static str placeholder(struct summary *s, str name)
         name = str_drop(name, (size_t)at + or.len);
     }
     return text;
-}
-
-/* Bytes that stand for themselves; at least one. The wide parentheses begin with the byte EF. */
-static size_t literal_run(str text, str until)
-{
-    size_t run = 1;
-    while (run < text.len && text.p[run] != '{' && text.p[run] != '(' &&
-           (unsigned char)text.p[run] != 0xef && (!until.len || text.p[run] != until.p[0]))
-        run++;
-    return run;
 }
 
 /* Fills in up to the end, or to `until`; *rest moves behind it. False if something is missing. */
@@ -261,7 +248,11 @@ static bool fill(struct summary *s, str *rest, str until, str *ret_line)
         }
         ptrdiff_t end = rest->p[0] == '{' ? str_find_char(*rest, '}') : -1;
         if (end < 0) {
-            size_t run = literal_run(*rest, until);
+            size_t run = 1; /* bytes that stand for themselves; a wide parenthesis begins with EF */
+            while (run < rest->len && rest->p[run] != '{' && rest->p[run] != '(' &&
+                   (unsigned char)rest->p[run] != 0xef &&
+                   (!until.len || rest->p[run] != until.p[0]))
+                run++;
             line = join(s, line, (str){rest->p, run}, STR_EMPTY);
             *rest = str_drop(*rest, run);
             continue;
@@ -273,16 +264,6 @@ static bool fill(struct summary *s, str *rest, str until, str *ret_line)
     }
     *ret_line = line;
     return whole;
-}
-
-static str template_of(const struct summary *s)
-{
-    bool zh = s->locale == UI_ZH;
-    str own = zh ? s->source->template_zh : s->source->template_en;
-    if (own.len) return own;
-    for (size_t i = 0; i < COUNT(templates); i++)
-        if (str_eq(templates[i].tool, s->source->tool)) return templates[i].text[s->locale];
-    return STR_EMPTY;
 }
 
 /* ---- the rules ---- */
@@ -301,9 +282,13 @@ static str by_error(struct summary *s)
     return join(s, tool, words[s->locale].failed_why, reason);
 }
 
+/* By the tool's own template, or by ours for a tool of that name. */
 static str by_template(struct summary *s)
 {
-    str rest = template_of(s), line = STR_EMPTY;
+    str rest = s->locale == UI_ZH ? s->source->template_zh : s->source->template_en;
+    for (size_t i = 0; i < COUNT(templates) && !rest.len; i++)
+        if (str_eq(templates[i].tool, s->source->tool)) rest = templates[i].text[s->locale];
+    str line = STR_EMPTY;
     return fill(s, &rest, STR_EMPTY, &line) ? line : STR_EMPTY;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Characters in two classes, both as ranges in a table: spaces, which are trimmed and merged, and
- * hidden ones, which count as nothing when nothing else is there. A zero-width space is in both, a
- * joiner only in the second: emoji need it. To add a character: a row.
+ * Texts of others: trimmed, on one line, cut at a character. Characters in two classes, both as
+ * ranges in a table: spaces, which are trimmed and merged, and hidden ones, which count as nothing
+ * when nothing else is there. A zero-width space is in both, a joiner only in the second: emoji
+ * need it. To add a character: a row.
  */
 #include "ui/text.h"
 
@@ -10,17 +11,17 @@
 
 #include "base/utf8.h"
 
-struct range {
+struct text_range {
     uint32_t from, to;
 };
 
-static const struct range spaces[] = {
+static const struct text_range spaces[] = {
     {0x09, 0x0d},     {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},
     {0x1680, 0x1680}, {0x2000, 0x200b}, {0x2028, 0x2029}, {0x202f, 0x202f},
     {0x205f, 0x2060}, {0x3000, 0x3000}, {0xfeff, 0xfeff},
 };
 
-static const struct range hidden[] = {
+static const struct text_range hidden[] = {
     {0x00, 0x20},       {0x7f, 0xa0},                       /* controls */
     {0xad, 0xad},       {0x061c, 0x061c}, {0x115f, 0x1160}, /* soft hyphen, mark, fillers */
     {0x180e, 0x180e},   {0x200b, 0x200f},                   /* zero width, left and right marks */
@@ -31,15 +32,15 @@ static const struct range hidden[] = {
 };
 
 /* What has to stay with the character before it when a text is cut. */
-static const struct range joined[] = {
+static const struct text_range joined[] = {
     {0x0300, 0x036f}, {0x200c, 0x200d},   {0x20d0, 0x20ff},
     {0xfe00, 0xfe0f}, {0x1f3fb, 0x1f3ff}, {0xe0020, 0xe007f},
 };
 
 /* Marks that change how everything behind them is drawn. */
-static const struct range turning[] = {{0x202a, 0x202e}, {0x2066, 0x2069}};
+static const struct text_range turning[] = {{0x202a, 0x202e}, {0x2066, 0x2069}};
 
-static bool in_ranges(const struct range *ranges, size_t count, uint32_t code)
+static bool in_ranges(const struct text_range *ranges, size_t count, uint32_t code)
 {
     for (size_t i = 0; i < count; i++)
         if (code >= ranges[i].from && code <= ranges[i].to) return true;
@@ -75,16 +76,6 @@ static bool is_plain(char c)
     return c > ' ' && c < 0x7f;
 }
 
-static str trim_front(str text)
-{
-    while (text.len && !is_plain(text.p[0])) {
-        str rest = text;
-        if (!ui_is_space(ui_next_char(&rest))) break;
-        text = rest;
-    }
-    return text;
-}
-
 static str trim_back(str text)
 {
     while (text.len && !is_plain(text.p[text.len - 1])) {
@@ -106,7 +97,12 @@ static bool is_seen(str text)
 
 str ui_trim(str text)
 {
-    text = trim_back(trim_front(text));
+    while (text.len && !is_plain(text.p[0])) {
+        str rest = text;
+        if (!ui_is_space(ui_next_char(&rest))) break;
+        text = rest;
+    }
+    text = trim_back(text);
     return is_seen(text) ? text : STR_EMPTY;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hidden characters made visible, as "⟦U+202E⟧", or "⟦U+202E ×3⟧" for three of them in a row.
+ * Hidden characters made visible, for whoever decides by a text: as "⟦U+202E⟧", or "⟦U+202E ×3⟧"
+ * for three of them in a row.
  *
  * 1. The way back is unique: a bracket in the result always belongs to a mark, for the brackets of
  *    the text are written as marks too.
@@ -16,7 +17,9 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "ui/text.h"
 
 /* What ui_is_hidden does not know, since it shows nothing only here and there. */
@@ -179,4 +182,27 @@ str ui_visible(struct arena *arena, str text, bool lines)
     sink = (struct sink){.p = arena_alloc(arena, sink.len)};
     walk(&sink, text, lines);
     return (str){sink.p, sink.len};
+}
+
+/* Outside of strings JSON has only ASCII; its line ends and tabs there mean no more than a space. */
+str ui_visible_json(struct arena *arena, str json)
+{
+    enum { ESCAPE_BYTES = 6 }; /* of one byte, a control, at worst */
+    if (!utf8_valid(json)) return STR_EMPTY;
+    AUTO(buf_done) struct buf out;
+    buf_init(&out, json.len * ESCAPE_BYTES);
+    while (json.len) {
+        str before = json;
+        uint32_t code = ui_next_char(&json);
+        if (code == '\n' || code == '\r' || code == '\t')
+            buf_char(&out, ' ');
+        else if (code == ' ' || code == 0x3000 || !is_unseen(code))
+            buf_append(&out, (str){before.p, before.len - json.len});
+        else if (code < 0x10000)
+            buf_printf(&out, "\\u%04x", (unsigned)code);
+        else
+            buf_printf(&out, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)),
+                       (unsigned)(0xdc00 + (code & 0x3ff)));
+    }
+    return arena_str(arena, buf_str(&out));
 }

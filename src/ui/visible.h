@@ -19,4 +19,9 @@
  * Borrows the text if there is nothing to do. */
 str ui_visible(struct arena *arena, str text, bool lines);
 
+/* JSON on one line, with the same characters inside its strings written as JSON escapes (\u202e): it
+ * means what it meant, and does nothing to a terminal. Bytes that are no UTF-8 are no JSON: nothing is
+ * left of them. */
+str ui_visible_json(struct arena *arena, str json);
+
 #endif

@@ -26,7 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/facts.h"
+#include "agent/core/facts.h"
 #include "base/limits.h"
 #include "wire/agui_int.h"
 #include "wire/native.h"
@@ -73,24 +73,11 @@ static bool call_note(struct agui *agui, str id)
     return true;
 }
 
-static void call_forget(struct agui *agui, ptrdiff_t line, str id)
-{
-    char *at = agui->calls.p + line;
-    size_t bytes = id.len + 2, behind = agui->calls.len - (size_t)line - bytes;
-    memmove(at, at + bytes, behind);
-    agui->calls.len -= bytes;
-}
-
 /* ---- opening and closing ---- */
 
 static bool is_open(const struct agui_words *words, str id)
 {
     return words->id[0] && str_eq(str_c(words->id), id);
-}
-
-static bool anything_open(const struct agui *agui)
-{
-    return agui->text.id[0] || agui->thought.id[0] || agui->calls.len;
 }
 
 static void words_open(struct agui_words *words, str id, uint64_t units)
@@ -123,7 +110,8 @@ static void abandon_all(struct agui *agui, struct buf *out, msec at)
 /* Does a snapshot belong here? */
 static bool caught_up(struct agui *agui)
 {
-    if (!agui->behind || anything_open(agui)) return false;
+    bool open = agui->text.id[0] || agui->thought.id[0] || agui->calls.len;
+    if (!agui->behind || open) return false;
     agui->behind = false;
     return true;
 }
@@ -170,14 +158,6 @@ static void words_delta(struct agui *agui, struct buf *out, struct agui_words *w
     words->units += utf8_utf16_units(preview->delta);
 }
 
-static void call_delta(struct agui *agui, struct buf *out, const struct preview *preview)
-{
-    ptrdiff_t line = call_line(agui, preview->call_id);
-    if (line < 0 || !preview->delta.len) return;
-    agui->calls.p[line] = '+';
-    agui_call_args(out, preview->at, preview->call_id, preview->delta);
-}
-
 static void put_progress(struct buf *out, const struct preview *preview)
 {
     struct agui_frame frame;
@@ -194,6 +174,7 @@ bool agui_preview(struct agui *agui, struct buf *out, const struct preview *prev
 {
     agui->stray[0] = '\0';
     if (!agui->leg) return false;
+    ptrdiff_t line;
     switch (preview->kind) {
     case PREVIEW_MESSAGE_START:
         words_start(agui, out, &agui->text, &agui_text, preview);
@@ -209,7 +190,10 @@ bool agui_preview(struct agui *agui, struct buf *out, const struct preview *prev
             agui_call_start(out, preview->at, preview->call_id, preview->tool, preview->message_id);
         break;
     case PREVIEW_CALL_ARGS:
-        call_delta(agui, out, preview);
+        line = call_line(agui, preview->call_id);
+        if (line < 0 || !preview->delta.len) break;
+        agui->calls.p[line] = '+';
+        agui_call_args(out, preview->at, preview->call_id, preview->delta);
         break;
     case PREVIEW_DISCARD:
         abandon_all(agui, out, preview->at);
@@ -286,7 +270,11 @@ static void on_tool_call(const struct folding *f)
         agui_call_start(f->out, at, id, text_of(f, "toolName"), text_of(f, "parentMessageId"));
     if (!sent) agui_call_args(f->out, at, id, args);
     agui_call_end(f->out, at, id);
-    if (line >= 0) call_forget(f->agui, line, id);
+    if (line < 0) return;
+    struct buf *calls = &f->agui->calls; /* its line is over, too */
+    size_t end = (size_t)line + id.len + 2;
+    memmove(calls->p + line, calls->p + end, calls->len - end);
+    calls->len -= id.len + 2;
 }
 
 /* Clients before 1.0 pass members on that they do not know; later ones keep only metadata. */
@@ -318,7 +306,7 @@ static void on_step_finish(const struct folding *f)
     agui_step(f->out, false, f->fact->at, text_of(f, "stepName"));
 }
 
-/* It cannot be started as text: that would be the agent's. */
+/* A message cannot be started as text: that would be the agent's. */
 static void on_message_added(const struct folding *f)
 {
     f->agui->behind = true;
@@ -334,8 +322,7 @@ static void on_other(const struct folding *f)
     snprintf(name, sizeof name, "fermata.%s", f->fact->type);
     agui_begin(&frame, f->out, "CUSTOM", f->fact->at);
     json_member(&frame.w, STR("name"), str_c(name));
-    json_key(&frame.w, STR("value"));
-    json_raw(&frame.w, f->fact->data);
+    json_member_raw(&frame.w, STR("value"), f->fact->data);
     agui_end(&frame);
 }
 
@@ -354,13 +341,6 @@ static bool is_type(const struct fact *fact, const char *type)
     return strcmp(fact->type, type) == 0;
 }
 
-static bool end_leg(struct agui *agui, struct buf *out, const struct fact *fact)
-{
-    abandon_all(agui, out, fact->at);
-    agui->leg = false;
-    return caught_up(agui);
-}
-
 bool agui_fact(struct agui *agui, struct buf *out, const struct fact *fact)
 {
     agui->stray[0] = '\0';
@@ -369,8 +349,11 @@ bool agui_fact(struct agui *agui, struct buf *out, const struct fact *fact)
         return false;
     }
     if (!agui->leg) return false;
-    if (is_type(fact, FACT_RUN_FINISHED) || is_type(fact, FACT_RUN_ERROR))
-        return end_leg(agui, out, fact);
+    if (is_type(fact, FACT_RUN_FINISHED) || is_type(fact, FACT_RUN_ERROR)) {
+        abandon_all(agui, out, fact->at);
+        agui->leg = false;
+        return caught_up(agui);
+    }
 
     AUTO(arena_done) struct arena arena;
     arena_init(&arena);

@@ -20,8 +20,8 @@
 
 #include "base/buf.h"
 #include "base/id.h"
-#include "store/bus.h"
-#include "store/interactions.h"
+#include "store/bus/bus.h"
+#include "store/table/interactions.h"
 
 enum agui_profile { AGUI_OLD, AGUI_NEW, AGUI_PROFILE_COUNT };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an agent can do, in the shape that AG-UI gives it (AgentCapabilities). Only what is true is
- * said, and false only of what a client may count on not to happen; what is not named is not
- * declared. Under `custom` stands what clients of ours may want to know.
+ * What an agent can do, as AG-UI writes it (AgentCapabilities). Only what is true is said, and
+ * false only of what a client may count on not to happen; what is not named is not declared. Under
+ * `custom` stands what clients of ours may want to know.
  */
 #include "base/limits.h"
 #include "wire/agui_int.h"
@@ -23,16 +23,6 @@ static void put_group(struct json_writer *w, const char *name, const struct flag
     json_key(w, str_c(name));
     json_object(w);
     put_flags(w, flags, count);
-    json_object_end(w);
-}
-
-static void put_identity(struct json_writer *w, const struct agui_agent *agent)
-{
-    json_key(w, STR("identity"));
-    json_object(w);
-    json_member(w, STR("name"), agent->name);
-    json_member(w, STR("type"), STR("fermata"));
-    agui_text_member(w, "version", agent->version);
     json_object_end(w);
 }
 
@@ -66,17 +56,6 @@ static void put_multimodal(struct json_writer *w)
     json_object(w);
     put_group(w, "input", input, COUNT(input));
     put_group(w, "output", output, COUNT(output));
-    json_object_end(w);
-}
-
-static void put_execution(struct json_writer *w, const struct agui_agent *agent)
-{
-    json_key(w, STR("execution"));
-    json_object(w);
-    agui_bool_member(w, "codeExecution", false);
-    agui_u64_member(w, "maxIterations", agent->max_rounds);
-    agui_u64_member(w, "maxExecutionTime",
-                    agent->active_ms_max > 0 ? (uint64_t)agent->active_ms_max : 0);
     json_object_end(w);
 }
 
@@ -121,14 +100,25 @@ void agui_capabilities(struct buf *out, const struct agui_agent *agent)
     struct json_writer w;
     json_write_begin(&w, out);
     json_object(&w);
-    put_identity(&w, agent);
+    json_key(&w, STR("identity"));
+    json_object(&w);
+    json_member(&w, STR("name"), agent->name);
+    json_member(&w, STR("type"), STR("fermata"));
+    agui_text_member(&w, "version", agent->version);
+    json_object_end(&w);
     put_group(&w, "transport", transport, COUNT(transport));
     put_tools(&w, agent);
     put_group(&w, "state", state, COUNT(state));
     put_group(&w, "multiAgent", agents, COUNT(agents));
     put_group(&w, "reasoning", reasoning, COUNT(reasoning));
     put_multimodal(&w);
-    put_execution(&w, agent);
+    json_key(&w, STR("execution"));
+    json_object(&w);
+    agui_bool_member(&w, "codeExecution", false);
+    agui_u64_member(&w, "maxIterations", agent->max_rounds);
+    agui_u64_member(&w, "maxExecutionTime",
+                    agent->active_ms_max > 0 ? (uint64_t)agent->active_ms_max : 0);
+    json_object_end(&w);
     put_group(&w, "humanInTheLoop", people, COUNT(people));
     put_custom(&w);
     json_object_end(&w);

@@ -52,21 +52,18 @@ void agui_text_member(struct json_writer *w, const char *key, str text)
 void agui_raw_member(struct json_writer *w, const char *key, str json)
 {
     if (!json.len) return;
-    json_key(w, str_c(key));
-    json_raw(w, json);
+    json_member_raw(w, str_c(key), json);
 }
 
 void agui_bool_member(struct json_writer *w, const char *key, bool value)
 {
-    json_key(w, str_c(key));
-    json_bool(w, value);
+    json_member_bool(w, str_c(key), value);
 }
 
 void agui_u64_member(struct json_writer *w, const char *key, uint64_t value)
 {
     if (!value) return;
-    json_key(w, str_c(key));
-    json_number_u64(w, value);
+    json_member_u64(w, str_c(key), value);
 }
 
 /* An event that has an id and at most one text beside it. */
@@ -80,20 +77,13 @@ static void put_event(struct buf *out, const char *type, msec at, const char *id
     agui_end(&frame);
 }
 
-/* As many bytes of the text as fit into one frame, ending with a whole character. */
-static size_t piece_bytes(str text)
-{
-    if (text.len <= AGUI_DELTA_BYTES_MAX) return text.len;
-    size_t len = AGUI_DELTA_BYTES_MAX;
-    while (len > 1 && ((unsigned char)text.p[len] & 0xc0) == 0x80) len--;
-    return len;
-}
-
 static void put_deltas(struct buf *out, const char *type, msec at, const char *id_key, str id,
                        str text)
 {
     while (text.len) {
-        size_t len = piece_bytes(text);
+        /* As many bytes as fit into one frame, ending with a whole character. */
+        size_t len = text.len < AGUI_DELTA_BYTES_MAX ? text.len : AGUI_DELTA_BYTES_MAX;
+        while (len > 1 && len < text.len && ((unsigned char)text.p[len] & 0xc0) == 0x80) len--;
         put_event(out, type, at, id_key, id, "delta", (str){text.p, len});
         text = str_drop(text, len);
     }
@@ -199,14 +189,12 @@ static void put_card(struct json_writer *w, str fact)
 str agui_card_metadata(struct arena *arena, str fact)
 {
     if (!stored_get(fact, STR("ui")).len && !stored_get(fact, STR("uiRef")).len) return STR_EMPTY;
-    AUTO(buf_done) struct buf out;
-    struct json_writer w;
-    buf_init(&out, fact.len + 64);
-    json_write_begin(&w, &out);
-    json_object(&w);
-    put_card(&w, fact);
-    json_object_end(&w);
-    return arena_str(arena, buf_str(&out));
+    AUTO(json_doc_done) struct json_doc doc;
+    json_doc_open(&doc, fact.len + 64);
+    json_object(&doc.w);
+    put_card(&doc.w, fact);
+    json_object_end(&doc.w);
+    return json_doc_copy(&doc, arena);
 }
 
 void agui_result_metadata(struct json_writer *w, str fact)

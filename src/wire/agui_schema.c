@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an interrupt's answer has to look like, as JSON Schema, so that a client that knows nothing
- * of ours can show a form. It is as narrow as the question: labels only where free words are not
- * taken, one choice unless several may be picked, no changed arguments where none are taken.
+ * The schema of an AG-UI interrupt's answer: what it has to look like, so that a client that knows
+ * nothing of ours can show a form. The schema is as narrow as the question: labels only where free
+ * words are not taken, one choice unless several may be picked, no changed arguments where none are
+ * taken.
  *
  *     ask_user          a string, or an object as POST answer takes it
  *     confirm           {"approved", "editedArgs"?, "comment"?}
  *     others            {"decision"}
  *
- * The server checks answers by itself (agent/answer.c) and never against this. To add a type of
+ * The server checks answers by itself (agent/core/answer.c) and never against this. To add a type of
  * interaction: a row in `decisions`, or a function beside write_confirm. To add a type of field: a
  * row in `field_types`.
  */
@@ -21,9 +22,13 @@ static void type_member(struct json_writer *w, const char *type)
     json_member(w, STR("type"), str_c(type));
 }
 
-static void limit_member(struct json_writer *w, const char *key, uint64_t value)
+/* An object, up to the first of its properties. */
+static void properties_begin(struct json_writer *w)
 {
-    agui_u64_member(w, key, value);
+    json_object(w);
+    type_member(w, "object");
+    json_key(w, STR("properties"));
+    json_object(w);
 }
 
 /* "required":[name] */
@@ -50,7 +55,7 @@ static void write_words(struct json_writer *w, const struct interaction *interac
 {
     json_object(w);
     type_member(w, "string");
-    if (interaction->allow_freeform) limit_member(w, "minLength", 1);
+    if (interaction->allow_freeform) agui_u64_member(w, "minLength", 1);
     if (choices) {
         json_key(w, interaction->allow_freeform ? STR("examples") : STR("enum"));
         json_array(w);
@@ -81,8 +86,8 @@ static void write_picks(struct json_writer *w, const struct interaction *interac
     }
     json_array_end(w);
     json_object_end(w);
-    limit_member(w, "minItems", 1);
-    limit_member(w, "maxItems", interaction->multi ? choices->count : 1);
+    agui_u64_member(w, "minItems", 1);
+    agui_u64_member(w, "maxItems", interaction->multi ? choices->count : 1);
     agui_bool_member(w, "uniqueItems", true);
     json_object_end(w);
 }
@@ -106,7 +111,7 @@ static void write_field(struct json_writer *w, const struct json *field)
         type_member(w, field_types[i].type);
         if (field_types[i].format) json_member(w, STR("format"), str_c(field_types[i].format));
     }
-    if (str_eq(type, STR("text"))) limit_member(w, "minLength", 1);
+    if (str_eq(type, STR("text"))) agui_u64_member(w, "minLength", 1);
     if (choices && str_eq(type, STR("choice"))) agui_raw_member(w, "enum", choices->raw);
     agui_text_member(w, "title", json_text(json_get(field, STR("label"))));
     agui_text_member(w, "description", json_text(json_get(field, STR("description"))));
@@ -116,10 +121,7 @@ static void write_field(struct json_writer *w, const struct json *field)
 static void write_fields(struct json_writer *w, const struct json *fields)
 {
     json_key(w, STR("fields"));
-    json_object(w);
-    type_member(w, "object");
-    json_key(w, STR("properties"));
-    json_object(w);
+    properties_begin(w);
     for (const struct json *field = fields->child; field; field = field->next)
         write_field(w, field);
     json_object_end(w);
@@ -131,7 +133,7 @@ static void write_fields(struct json_writer *w, const struct json *fields)
             json_string(w, json_text(json_get(field, STR("name"))));
     }
     json_array_end(w);
-    limit_member(w, "minProperties", 1);
+    agui_u64_member(w, "minProperties", 1);
     agui_bool_member(w, "additionalProperties", false);
     json_object_end(w);
 }
@@ -147,29 +149,18 @@ static void write_ask(struct json_writer *w, const struct interaction *interacti
     json_key(w, STR("anyOf"));
     json_array(w);
     if (words) write_words(w, interaction, choices);
-    json_object(w);
-    type_member(w, "object");
-    json_key(w, STR("properties"));
-    json_object(w);
+    properties_begin(w);
     if (choices) write_picks(w, interaction, choices);
-    if (choices && interaction->allow_freeform) {
-        json_key(w, STR("text"));
-        json_object(w);
-        type_member(w, "string");
-        limit_member(w, "minLength", 1);
-        json_object_end(w);
-    }
+    if (choices && interaction->allow_freeform)
+        json_member_raw(w, STR("text"), STR("{\"type\":\"string\",\"minLength\":1}"));
     if (words) {
         json_key(w, STR("answer"));
         write_words(w, interaction, choices);
     }
     if (fields) write_fields(w, fields);
-    json_key(w, STR("skip"));
-    json_object(w);
-    agui_bool_member(w, "const", true);
+    json_member_raw(w, STR("skip"), STR("{\"const\":true}"));
     json_object_end(w);
-    json_object_end(w);
-    limit_member(w, "minProperties", 1);
+    agui_u64_member(w, "minProperties", 1);
     agui_bool_member(w, "additionalProperties", false);
     json_object_end(w);
     json_array_end(w);
@@ -182,19 +173,10 @@ static void write_ask(struct json_writer *w, const struct interaction *interacti
  * goes for a plan too, which is the arguments of submit_plan. */
 static void write_confirm(struct json_writer *w, const struct interaction *interaction)
 {
-    json_object(w);
-    type_member(w, "object");
-    json_key(w, STR("properties"));
-    json_object(w);
-    json_key(w, STR("approved"));
-    json_object(w);
-    type_member(w, "boolean");
-    json_object_end(w);
+    properties_begin(w);
+    json_member_raw(w, STR("approved"), STR("{\"type\":\"boolean\"}"));
     agui_raw_member(w, "editedArgs", interaction->args_schema);
-    json_key(w, STR("comment"));
-    json_object(w);
-    type_member(w, "string");
-    json_object_end(w);
+    json_member_raw(w, STR("comment"), STR("{\"type\":\"string\"}"));
     json_object_end(w);
     requires(w, "approved");
     json_object_end(w);
@@ -209,10 +191,7 @@ static const char *const decisions[INTERACTION_TYPE_COUNT][DECISIONS_SHOWN_MAX] 
 
 static void write_decision(struct json_writer *w, enum interaction_type type)
 {
-    json_object(w);
-    type_member(w, "object");
-    json_key(w, STR("properties"));
-    json_object(w);
+    properties_begin(w);
     json_key(w, STR("decision"));
     json_object(w);
     type_member(w, "string");

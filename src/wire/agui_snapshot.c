@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MESSAGES_SNAPSHOT, and the head of an answer, which mostly has one.
+ * MESSAGES_SNAPSHOT of AG-UI, and the head of an answer, which mostly has one.
  *
  * A client drops every message that a snapshot has not, so it has all of them, up to a bound:
  *
@@ -39,7 +39,7 @@ enum {
 /* ---- which rows ---- */
 
 /* Links between rows are their places plus 1; 0 is none. */
-struct place {
+struct agui_snapshot_place {
     bool top;         /* begins a unit */
     bool shown, bare; /* bare: without metadata */
     size_t first, last, next;
@@ -50,22 +50,16 @@ static bool is_role(const struct agui_row *row, const char *role)
     return str_eq(row->message.role, str_c(role));
 }
 
-static bool is_empty(const struct agui_row *row)
-{
-    const struct message *m = &row->message;
-    return is_role(row, "assistant") && str_eq(m->content, STR("\"\"")) && !m->tool_calls.len &&
-           !m->ui.len;
-}
-
 static bool is_top(const struct agui_row *row)
 {
-    static const char *const roles[] = {"user", "assistant", "reasoning", "system"};
-    for (size_t i = 0; i < COUNT(roles); i++)
-        if (is_role(row, roles[i])) return !is_empty(row);
-    return false;
+    const struct message *m = &row->message;
+    if (is_role(row, "assistant")) /* unless it is empty */
+        return !str_eq(m->content, STR("\"\"")) || m->tool_calls.len || m->ui.len;
+    return is_role(row, "user") || is_role(row, "reasoning") || is_role(row, "system");
 }
 
-static void know_calls(struct map *calls, struct arena *arena, str tool_calls, struct place *place)
+static void know_calls(struct map *calls, struct arena *arena, str tool_calls,
+                       struct agui_snapshot_place *place)
 {
     struct json *list = NULL;
     if (!tool_calls.len || json_parse(arena, tool_calls, &list, NULL)) return;
@@ -73,19 +67,11 @@ static void know_calls(struct map *calls, struct arena *arena, str tool_calls, s
         if (map_put(calls, json_text(json_get(call, STR("id"))), place)) return; /* too many */
 }
 
-static void link_tool(struct place *places, struct place *owner, size_t at)
-{
-    if (owner->last)
-        places[owner->last - 1].next = at + 1;
-    else
-        owner->first = at + 1;
-    owner->last = at + 1;
-}
-
 /* Find units: a result belongs to the message that made the call, and without it to nobody. */
-static struct place *find_units(struct arena *arena, const struct agui_row *rows, size_t count)
+static struct agui_snapshot_place *find_units(struct arena *arena, const struct agui_row *rows,
+                                              size_t count)
 {
-    struct place *places = arena_array(arena, count, sizeof *places);
+    struct agui_snapshot_place *places = arena_array(arena, count, sizeof *places);
     AUTO(map_done) struct map calls;
     map_init(&calls, CALLS_KNOWN_MAX);
     for (size_t i = 0; i < count; i++) {
@@ -93,8 +79,11 @@ static struct place *find_units(struct arena *arena, const struct agui_row *rows
         places[i].top = is_top(&rows[i]);
         if (is_role(&rows[i], "assistant")) know_calls(&calls, arena, m->tool_calls, &places[i]);
         if (!is_role(&rows[i], "tool")) continue;
-        struct place *owner = map_get(&calls, stored_text(arena, m->tool, STR("toolCallId")));
-        if (owner) link_tool(places, owner, i);
+        struct agui_snapshot_place *owner =
+            map_get(&calls, stored_text(arena, m->tool, STR("toolCallId")));
+        if (!owner) continue;
+        *(owner->last ? &places[owner->last - 1].next : &owner->first) = i + 1;
+        owner->last = i + 1;
     }
     return places;
 }
@@ -116,8 +105,8 @@ static size_t row_bytes(const struct agui_row *row, bool bare)
     return bare ? bytes : bytes + m->ui.len + row->fact.len;
 }
 
-static size_t unit_bytes(const struct agui_row *rows, const struct place *places, size_t at,
-                         bool bare)
+static size_t unit_bytes(const struct agui_row *rows, const struct agui_snapshot_place *places,
+                         size_t at, bool bare)
 {
     size_t bytes = row_bytes(&rows[at], bare);
     for (size_t i = places[at].first; i; i = places[i - 1].next)
@@ -125,17 +114,10 @@ static size_t unit_bytes(const struct agui_row *rows, const struct place *places
     return bytes;
 }
 
-static void show_unit(struct place *places, size_t at, bool bare)
+static struct agui_snapshot_place *choose(struct arena *arena, const struct agui_row *rows,
+                                          size_t count, size_t taken)
 {
-    places[at].shown = true;
-    places[at].bare = bare;
-    for (size_t i = places[at].first; i; i = places[i - 1].next) places[i - 1].bare = bare;
-}
-
-static struct place *choose(struct arena *arena, const struct agui_row *rows, size_t count,
-                            size_t taken)
-{
-    struct place *places = find_units(arena, rows, count);
+    struct agui_snapshot_place *places = find_units(arena, rows, count);
     size_t bytes = taken + ROW_FRAME_BYTES;
     bool bare = false;
     for (size_t i = count; i-- > 0;) {
@@ -149,7 +131,9 @@ static struct place *choose(struct arena *arena, const struct agui_row *rows, si
             continue; /* the older ones are worth more */
         if (bytes + unit > AGUI_SNAPSHOT_BYTES_MAX) break;
         bytes += unit;
-        show_unit(places, i, bare);
+        places[i].shown = true;
+        places[i].bare = bare;
+        for (size_t k = places[i].first; k; k = places[k - 1].next) places[k - 1].bare = bare;
     }
     return places;
 }
@@ -334,17 +318,15 @@ static void write_growing(struct json_writer *w, const struct agui_growing *grow
     json_object_end(w);
 }
 
-/* Its bytes in a snapshot; 0 if it is too long for one. */
+/* Bytes of what is growing in a snapshot; 0 if it is too long for one. */
 static size_t growing_bytes(const struct agui_growing *growing)
 {
-    AUTO(buf_done) struct buf out;
-    struct json_writer w;
-    buf_init(&out, AGUI_SNAPSHOT_BYTES_MAX / 2);
-    json_write_begin(&w, &out);
-    json_array(&w);
-    write_growing(&w, growing);
-    json_array_end(&w);
-    return out.full ? 0 : out.len;
+    AUTO(json_doc_done) struct json_doc doc;
+    json_doc_open(&doc, AGUI_SNAPSHOT_BYTES_MAX / 2);
+    json_array(&doc.w);
+    write_growing(&doc.w, growing);
+    json_array_end(&doc.w);
+    return doc.buf.full ? 0 : doc.buf.len;
 }
 
 /* `whole`: no snapshot has it. */
@@ -373,7 +355,7 @@ static void reopen(struct buf *out, const struct agui_growing *growing, bool who
 
 /* The rows of a snapshot in its order. */
 struct chosen {
-    const struct place *places;
+    const struct agui_snapshot_place *places;
     const struct agui_row **rows;
     bool *bare;
     size_t count;
@@ -386,7 +368,7 @@ static struct chosen choose_rows(struct arena *arena, const struct agui_row *row
                             .rows = arena_array(arena, count, sizeof *chosen.rows),
                             .bare = arena_array(arena, count, sizeof *chosen.bare)};
     for (size_t i = 0; i < count; i++) {
-        const struct place *place = &chosen.places[i];
+        const struct agui_snapshot_place *place = &chosen.places[i];
         if (!place->shown) continue;
         chosen.bare[chosen.count] = place->bare;
         chosen.rows[chosen.count++] = &rows[i];
@@ -502,22 +484,18 @@ void agui_started(struct buf *out, enum agui_profile profile, str thread_id, str
     agui_end(&frame);
 }
 
-/* A state that no client could take back is left with the client that sent it. */
-static void put_state(struct buf *out, str state)
-{
-    struct agui_frame frame;
-    if (state.len > AGUI_SNAPSHOT_BYTES_MAX) return;
-    agui_begin(&frame, out, "STATE_SNAPSHOT", 0);
-    json_key(&frame.w, STR("snapshot"));
-    json_raw(&frame.w, state.len && !str_eq(state, STR("null")) ? state : STR("{}"));
-    agui_end(&frame);
-}
-
 void agui_head(struct buf *out, enum agui_profile profile, const struct agui_head *head)
 {
     const struct agui_growing *growing = head->growing;
     agui_started(out, profile, head->thread_id, head->run_id);
-    put_state(out, head->state);
+    str state = head->state;
+    if (!state.len || str_eq(state, STR("null"))) state = STR("{}");
+    if (state.len <= AGUI_SNAPSHOT_BYTES_MAX) { /* a larger one is left with the client */
+        struct agui_frame frame;
+        agui_begin(&frame, out, "STATE_SNAPSHOT", 0);
+        json_member_raw(&frame.w, STR("snapshot"), state);
+        agui_end(&frame);
+    }
     if (head->messages) put_messages(out, profile, head);
     if (head->step.len) agui_step(out, true, 0, head->step);
     if (growing) reopen(out, growing, !head->messages || !growing_bytes(growing));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tail of an AG-UI answer: how a leg ended.
+ * The tail of an AG-UI answer: how a leg ended, with its interrupts.
  *
  *     ours                                       RUN_FINISHED.outcome
  *     completed                                  success
@@ -16,8 +16,8 @@
  */
 #include <string.h>
 
-#include "agent/facts.h"
-#include "agent/interaction.h"
+#include "agent/core/facts.h"
+#include "agent/core/interaction.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "wire/agui_int.h"
@@ -32,17 +32,6 @@ static const char *const reasons[INTERACTION_TYPE_COUNT] = {
     [INTERACTION_CONNECTION_LOST] = "fermata:connection_lost",
     [INTERACTION_UNCERTAIN] = "fermata:uncertain",
 };
-
-/* The interaction as everybody saw it; a large card only by its address. */
-static void write_details(struct json_writer *w, const struct interaction *interaction)
-{
-    AUTO(arena_done) struct arena arena;
-    arena_init(&arena);
-    json_key(w, STR("metadata"));
-    json_object(w);
-    agui_raw_member(w, "fermata.interaction", fact_interaction_request(&arena, interaction));
-    json_object_end(w);
-}
 
 /* A client before 1.0 could not even cancel one that has expired, and would be stuck. */
 static void write_interrupt(struct json_writer *w, enum agui_profile profile,
@@ -62,7 +51,14 @@ static void write_interrupt(struct json_writer *w, enum agui_profile profile,
         clock_rfc3339(interaction->expires, expires);
         json_member(w, STR("expiresAt"), str_c(expires));
     }
-    if (!bare) write_details(w, interaction);
+    if (!bare) { /* the interaction as everybody saw it; a large card only by its address */
+        AUTO(arena_done) struct arena arena;
+        arena_init(&arena);
+        json_key(w, STR("metadata"));
+        json_object(w);
+        agui_raw_member(w, "fermata.interaction", fact_interaction_request(&arena, interaction));
+        json_object_end(w);
+    }
     json_object_end(w);
 }
 
@@ -97,13 +93,6 @@ static void write_usage(struct json_writer *w, const struct agui_tail *tail)
     json_array_end(w);
 }
 
-static void write_success(struct json_writer *w, enum agui_profile profile, str pending)
-{
-    json_member(w, STR("type"), STR("success"));
-    if (profile != AGUI_OLD && !str_eq(pending, STR("[]")))
-        agui_raw_member(w, "pendingToolCallIds", pending);
-}
-
 static void put_error(struct buf *out, const struct agui_tail *tail, str code, str message)
 {
     struct agui_frame frame;
@@ -126,13 +115,16 @@ static void put_finished(struct buf *out, enum agui_profile profile, const struc
         agui_raw_member(&frame.w, "result", STR("{\"outcome\":\"exhausted\"}"));
     json_key(&frame.w, STR("outcome"));
     json_object(&frame.w);
-    if (str_eq(outcome, STR("cancelled")))
+    if (str_eq(outcome, STR("cancelled"))) {
         json_member(&frame.w, STR("type"), STR("cancelled"));
-    else if (waits && tail->open_count)
+    } else if (waits && tail->open_count) {
         write_interrupts(&frame, profile, tail);
-    else
-        write_success(&frame.w, profile,
-                      waits ? stored_get(tail->data, STR("pendingToolCallIds")) : STR_EMPTY);
+    } else {
+        str pending = waits ? stored_get(tail->data, STR("pendingToolCallIds")) : STR_EMPTY;
+        json_member(&frame.w, STR("type"), STR("success"));
+        if (profile != AGUI_OLD && !str_eq(pending, STR("[]")))
+            agui_raw_member(&frame.w, "pendingToolCallIds", pending);
+    }
     json_object_end(&frame.w);
     write_usage(&frame.w, tail);
     agui_end(&frame);

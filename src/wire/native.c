@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * The native dialect: facts as frames of an event stream, warm and cold, previews, reset.
+ *
  * Frame:
  *
  *     id: SEQ                 only facts and reset
@@ -38,8 +40,7 @@ static void frame_begin(struct buf *out, struct json_writer *w, const char *type
     json_member(w, STR("threadId"), thread_id);
     if (run_id.len) json_member(w, STR("runId"), run_id);
     if (seq) {
-        json_key(w, STR("seq"));
-        json_number_i64(w, seq);
+        json_member_i64(w, STR("seq"), seq);
     }
     json_member(w, STR("ts"), str_c(ts));
     json_key(w, STR("data"));
@@ -68,10 +69,8 @@ static void put_made_up(struct buf *out, str thread_id, const struct fact *fact,
     json_object(&w);
     json_member(&w, STR("messageId"), message_id);
     if (raw_delta.len) {
-        json_key(&w, STR("delta"));
-        json_raw(&w, raw_delta);
-        json_key(&w, STR("offset"));
-        json_number_u64(&w, 0);
+        json_member_raw(&w, STR("delta"), raw_delta);
+        json_member_u64(&w, STR("offset"), 0);
     } else {
         json_member(&w, STR("role"), STR("assistant"));
     }
@@ -82,16 +81,6 @@ static void put_made_up(struct buf *out, str thread_id, const struct fact *fact,
 static bool is_type(const struct fact *fact, const char *type)
 {
     return strcmp(fact->type, type) == 0;
-}
-
-static void made_up_text(struct buf *out, str thread_id, const struct fact *fact, bool text,
-                         const struct json *data)
-{
-    str id = json_text(json_get(data, STR("messageId")));
-    const struct json *content = json_get(data, STR("content"));
-    if (!json_text(content).len) return;
-    if (text) put_made_up(out, thread_id, fact, "text.message.start", id, STR_EMPTY);
-    put_made_up(out, thread_id, fact, text ? "text.delta" : "reasoning.delta", id, content->raw);
 }
 
 /* A call: its start, and its arguments as one delta. */
@@ -123,10 +112,15 @@ static void made_up(struct buf *out, str thread_id, const struct fact *fact)
     struct json *data = NULL;
     arena_init(&arena);
     if (json_parse(&arena, fact->data, &data, NULL)) return; /* stored by us: it is JSON */
-    if (call)
+    if (call) {
         made_up_call(out, thread_id, fact, data);
-    else
-        made_up_text(out, thread_id, fact, text, data);
+        return;
+    }
+    str id = json_text(json_get(data, STR("messageId")));
+    const struct json *content = json_get(data, STR("content"));
+    if (!json_text(content).len) return;
+    if (text) put_made_up(out, thread_id, fact, "text.message.start", id, STR_EMPTY);
+    put_made_up(out, thread_id, fact, text ? "text.delta" : "reasoning.delta", id, content->raw);
 }
 
 void native_cold(struct buf *out, str thread_id, const struct fact *fact)
@@ -135,23 +129,14 @@ void native_cold(struct buf *out, str thread_id, const struct fact *fact)
     native_warm(out, thread_id, fact);
 }
 
-static void put_delta(struct json_writer *w, const struct preview *preview)
-{
-    json_member(w, STR("delta"), preview->delta);
-    json_key(w, STR("offset"));
-    json_number_u64(w, preview->offset);
-}
-
 void progress_write(struct json_writer *w, const struct preview *preview)
 {
     json_member(w, STR("toolCallId"), preview->call_id);
     if (preview->progress.len) {
-        json_key(w, STR("progress"));
-        json_raw(w, preview->progress);
+        json_member_raw(w, STR("progress"), preview->progress);
     }
     if (preview->total.len) {
-        json_key(w, STR("total"));
-        json_raw(w, preview->total);
+        json_member_raw(w, STR("total"), preview->total);
     }
     if (preview->delta.len) json_member(w, STR("message"), preview->delta);
 }
@@ -169,7 +154,8 @@ void native_preview(struct buf *out, str thread_id, const struct preview *previe
     case PREVIEW_TEXT:
     case PREVIEW_REASONING:
         json_member(&w, STR("messageId"), preview->message_id);
-        put_delta(&w, preview);
+        json_member(&w, STR("delta"), preview->delta);
+        json_member_u64(&w, STR("offset"), preview->offset);
         break;
     case PREVIEW_CALL_START:
         json_member(&w, STR("toolCallId"), preview->call_id);
@@ -203,14 +189,12 @@ void native_reset(struct buf *out, str thread_id, const char *reason, int64_t se
     json_object(&w);
     json_member(&w, STR("type"), STR("reset"));
     json_member(&w, STR("threadId"), thread_id);
-    json_key(&w, STR("seq"));
-    json_number_i64(&w, seq);
+    json_member_i64(&w, STR("seq"), seq);
     json_member(&w, STR("ts"), str_c(ts));
     json_key(&w, STR("data"));
     json_object(&w);
     json_member(&w, STR("reason"), str_c(reason));
-    json_key(&w, STR("seq"));
-    json_number_i64(&w, seq);
+    json_member_i64(&w, STR("seq"), seq);
     json_object_end(&w);
     frame_end(out, &w);
 }

@@ -10,7 +10,7 @@
 #define WIRE_NATIVE_H
 
 #include "base/buf.h"
-#include "store/bus.h"
+#include "store/bus/bus.h"
 
 void native_warm(struct buf *out, str thread_id, const struct fact *fact);
 void native_cold(struct buf *out, str thread_id, const struct fact *fact);

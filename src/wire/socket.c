@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts of the WebSocket dialect:
+ * The WebSocket dialect: events as texts, and questions in two other forms:
  *
  *     {"type":TYPE,"sessionId","runId"?,"seq"?,"ts","data":{...}}                       native
  *     {"type":"clarify_request","sessionId","seq","data":{"requestId",Q}}               clarify
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "agent/facts.h"
+#include "agent/core/facts.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -27,7 +27,6 @@ struct texts {
     struct buf buf;
     struct json_writer w;
     str thread_id;
-    str leg; /* the run whose leg is under way */
     socket_put *put;
     void *arg;
 };
@@ -57,8 +56,7 @@ static void text_begin(struct texts *t, const char *type, str run_id, int64_t se
     json_member(&t->w, STR("sessionId"), t->thread_id);
     if (run_id.len) json_member(&t->w, STR("runId"), run_id);
     if (seq >= 0) {
-        json_key(&t->w, STR("seq"));
-        json_number_i64(&t->w, seq);
+        json_member_i64(&t->w, STR("seq"), seq);
     }
     json_member(&t->w, STR("ts"), str_c(ts));
     json_key(&t->w, STR("data"));
@@ -70,21 +68,13 @@ static void text_end(struct texts *t, enum socket_kind kind)
     if (!t->buf.full) t->put(t->arg, kind, buf_str(&t->buf));
 }
 
-static void put_fact(struct texts *t, const struct fact *fact)
-{
-    text_begin(t, fact->type, fact->run_id, fact->seq, fact->at);
-    json_raw(&t->w, fact->data);
-    text_end(t, SOCKET_NATIVE);
-}
-
 /* ---- previews ---- */
 
 static void put_words(struct texts *t, const struct preview *preview)
 {
     json_member(&t->w, STR("messageId"), preview->message_id);
     json_member(&t->w, STR("delta"), preview->delta);
-    json_key(&t->w, STR("offset"));
-    json_number_u64(&t->w, preview->offset);
+    json_member_u64(&t->w, STR("offset"), preview->offset);
 }
 
 static void put_message(struct texts *t, const struct preview *preview)
@@ -178,35 +168,21 @@ static void made_up_call(struct texts *t, struct arena *arena, const struct fact
     if (preview.delta.len) put_preview(t, &preview);
 }
 
-static void put_made_up(struct texts *t, struct arena *arena, const struct fact *fact)
-{
-    bool text = is_type(fact, FACT_TEXT_END);
-    if (text || is_type(fact, FACT_REASONING_END))
-        made_up_words(t, arena, fact, text);
-    else if (is_type(fact, FACT_TOOL_CALL))
-        made_up_call(t, arena, fact);
-}
-
 /* ---- the other kinds ---- */
-
-static void put_labels(struct json_writer *w, struct arena *arena, str choices)
-{
-    struct json *list = NULL;
-    json_array(w);
-    if (choices.len && json_parse(arena, choices, &list, NULL) == OK) /* it is ours */
-        for (const struct json *choice = list->child; choice; choice = choice->next)
-            json_string(w, json_text(json_get(choice, STR("label"))));
-    json_array_end(w);
-}
 
 static void put_question(struct texts *t, struct arena *arena, str data)
 {
     bool closed = str_eq(stored_get(data, STR("allowFreeform")), STR("false"));
     json_member(&t->w, STR("question"), stored_text(arena, data, STR("question")));
     json_key(&t->w, STR("choices"));
-    put_labels(&t->w, arena, stored_get(data, STR("choices")));
-    json_key(&t->w, STR("allowFreeform"));
-    json_bool(&t->w, !closed);
+    str choices = stored_get(data, STR("choices"));
+    struct json *list = NULL;
+    json_array(&t->w);
+    if (choices.len && json_parse(arena, choices, &list, NULL) == OK) /* it is ours */
+        for (const struct json *choice = list->child; choice; choice = choice->next)
+            json_string(&t->w, json_text(json_get(choice, STR("label"))));
+    json_array_end(&t->w);
+    json_member_bool(&t->w, STR("allowFreeform"), !closed);
     json_object_end(&t->w);
 }
 
@@ -217,8 +193,7 @@ static void put_clarify(struct texts *t, struct arena *arena, const struct fact 
     json_object(&t->w);
     json_member(&t->w, STR("type"), STR("clarify_request"));
     json_member(&t->w, STR("sessionId"), t->thread_id);
-    json_key(&t->w, STR("seq"));
-    json_number_i64(&t->w, fact->seq);
+    json_member_i64(&t->w, STR("seq"), fact->seq);
     json_key(&t->w, STR("data"));
     json_object(&t->w);
     json_member(&t->w, STR("requestId"), stored_text(arena, fact->data, STR("interactionId")));
@@ -238,33 +213,6 @@ static void conversation_begin(struct texts *t, const char *type)
     json_member(&t->w, STR("conversationId"), t->thread_id);
 }
 
-static void put_ask_user(struct texts *t, struct arena *arena, const struct fact *fact)
-{
-    conversation_begin(t, "ai-agent-ask-user");
-    json_member(&t->w, STR("toolCallId"), stored_text(arena, fact->data, STR("toolCallId")));
-    put_question(t, arena, fact->data);
-    text_end(t, SOCKET_ASK_USER);
-}
-
-static void put_complete(struct texts *t)
-{
-    conversation_begin(t, "ai-chat-complete");
-    json_object_end(&t->w);
-    text_end(t, SOCKET_ASK_USER);
-}
-
-static void put_others(struct texts *t, struct arena *arena, const struct fact *fact)
-{
-    if (is_type(fact, FACT_REQUEST) &&
-        str_eq(stored_get(fact->data, STR("type")), STR("\"ask_user\""))) {
-        put_clarify(t, arena, fact);
-        put_ask_user(t, arena, fact);
-    } else if ((is_type(fact, FACT_RUN_FINISHED) || is_type(fact, FACT_RUN_ERROR)) &&
-               str_eq(fact->run_id, t->leg)) {
-        put_complete(t);
-    }
-}
-
 /* ---- what others call ---- */
 
 static void put_all(str thread_id, str leg, const struct fact *fact, bool cold, socket_put *put,
@@ -273,11 +221,30 @@ static void put_all(str thread_id, str leg, const struct fact *fact, bool cold, 
     AUTO(texts_done) struct texts t;
     AUTO(arena_done) struct arena arena;
     texts_init(&t, thread_id, put, arg);
-    t.leg = leg;
     arena_init(&arena);
-    if (cold) put_made_up(&t, &arena, fact);
-    put_fact(&t, fact);
-    put_others(&t, &arena, fact);
+    bool text = is_type(fact, FACT_TEXT_END);
+    if (cold && (text || is_type(fact, FACT_REASONING_END)))
+        made_up_words(&t, &arena, fact, text);
+    else if (cold && is_type(fact, FACT_TOOL_CALL))
+        made_up_call(&t, &arena, fact);
+
+    text_begin(&t, fact->type, fact->run_id, fact->seq, fact->at);
+    json_raw(&t.w, fact->data);
+    text_end(&t, SOCKET_NATIVE);
+
+    if (is_type(fact, FACT_REQUEST) &&
+        str_eq(stored_get(fact->data, STR("type")), STR("\"ask_user\""))) {
+        put_clarify(&t, &arena, fact);
+        conversation_begin(&t, "ai-agent-ask-user");
+        json_member(&t.w, STR("toolCallId"), stored_text(&arena, fact->data, STR("toolCallId")));
+        put_question(&t, &arena, fact->data);
+        text_end(&t, SOCKET_ASK_USER);
+    } else if ((is_type(fact, FACT_RUN_FINISHED) || is_type(fact, FACT_RUN_ERROR)) &&
+               str_eq(fact->run_id, leg)) {
+        conversation_begin(&t, "ai-chat-complete");
+        json_object_end(&t.w);
+        text_end(&t, SOCKET_ASK_USER);
+    }
 }
 
 void socket_warm(str thread_id, str leg, const struct fact *fact, socket_put *put, void *arg)
@@ -305,8 +272,7 @@ void socket_reset(str thread_id, const char *reason, int64_t seq, msec now, sock
     text_begin(&t, "reset", STR_EMPTY, seq, now);
     json_object(&t.w);
     json_member(&t.w, STR("reason"), str_c(reason));
-    json_key(&t.w, STR("seq"));
-    json_number_i64(&t.w, seq);
+    json_member_i64(&t.w, STR("seq"), seq);
     json_object_end(&t.w);
     text_end(&t, SOCKET_ALL);
 }

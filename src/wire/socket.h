@@ -7,7 +7,7 @@
 #ifndef WIRE_SOCKET_H
 #define WIRE_SOCKET_H
 
-#include "store/bus.h"
+#include "store/bus/bus.h"
 
 /* What a text is; a subscription takes some of these. */
 enum socket_kind {

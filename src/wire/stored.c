@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A walk over the bytes of an object, member by member. A value ends at the comma or bracket that
- * stands on its own level, outside of strings; nothing else of it is looked at. The bytes are ours:
- * they were valid JSON when they were stored, so nothing is checked, but no walk leaves them.
+ * Members of stored JSON objects, found by a walk over the bytes without parsing the whole. A value
+ * ends at the comma or bracket that stands on its own level, outside of strings; nothing else of it
+ * is looked at. The bytes are ours: they were valid JSON when they were stored, so nothing is
+ * checked, but no walk leaves them.
  */
 #include "wire/stored.h"
 
@@ -43,12 +44,6 @@ static size_t skip_value(str json, size_t at)
     return at;
 }
 
-static str cut(str json, size_t from, size_t to)
-{
-    while (to > from && is_blank(json.p[to - 1])) to--;
-    return (str){json.p + from, to - from};
-}
-
 str stored_get(str object, str key)
 {
     size_t at = skip_blanks(object, 0);
@@ -61,7 +56,8 @@ str stored_get(str object, str key)
         size_t value = skip_blanks(object, skip_blanks(object, colon) + 1);
         at = skip_value(object, value);
         if (!found || value >= at) continue;
-        str raw = cut(object, value, at);
+        str raw = {object.p + value, at - value};
+        while (raw.len && is_blank(raw.p[raw.len - 1])) raw.len--;
         return str_eq(raw, STR("null")) ? STR_EMPTY : raw;
     }
     return STR_EMPTY;

@@ -17,11 +17,12 @@ const TEA = { item: 'tea', count: 2 };
 const KINDS = {
   Go: { type: 'navigation', path: '/orders', params: { id: 1 } },
   Link: { type: 'url', url: 'https://example.org/', target: '_blank' },
-  Tell: { type: 'event', event: 'refresh', payload: { a: [1, null] } },
   Copy: { type: 'copy', content: ' as it is ', successMessage: 'Copied' },
 };
 const CARD = card(
   ...Object.entries(KINDS).map(([label, { type, ...fields }]) => button(label, type, fields)),
+  button('Tell', 'event', { event: 'refresh "now"', payload: { a: [1, null], n: 1.50 } }),
+  button('Ring', 'event', { event: 'ring' }),
   toolButton('Look', 'look', { reply: { found: 1 } }),
   toolButton('Nothing', 'look'),
   toolButton('Order tea', 'order', TEA),
@@ -76,6 +77,31 @@ describe('what the client does', () => {
     }
     assert.equal((await history(server, made.threadId)).seq, before);
     assert.equal(runsOf(made.threadId).length, 1);
+  });
+});
+
+describe('an event', () => {
+  for (const [label, text] of [['Tell', 'Tell\n{"event":"refresh \\"now\\"","payload":{"a":[1,null],"n":1.5}}'], ['Ring', 'Ring\n{"event":"ring"}']]) {
+    test(`reaches the agent: ${label}`, async (t) => {
+      const made = await shown(t, server, 'card'), asks = models();
+      const start = await pressed(server, made, made.ids[label]);
+      assert.match(start.runId, /^act_[0-9a-z]{26}$/);
+      const facts = await factsUntil(t, server, made.threadId, endOf(start.runId), { after: start.seq });
+      const { message } = facts[0].data;
+      assert.deepEqual([message.role, message.content], ['user', text]);
+      assert.deepEqual(message.metadata.action, { messageId: made.messageId, actionId: made.ids[label] });
+      assert.equal(models(), asks + 1, 'the model is asked');
+      assert.deepEqual(JSON.parse((await press(server, made, made.ids[label])).text), start, 'once for ever');
+    });
+  }
+
+  test('answers nothing that is open: it waits its turn', async (t) => {
+    const made = await shown(t, server, 'card');
+    await postRun(server, { threadId: made.threadId, messages: [user('buy')] });
+    const open = await waitFor('the approval', async () => (await inbox(server, `?threadId=${made.threadId}`)).interactions[0]);
+    const start = await pressed(server, made, made.ids.Ring);
+    assert.equal(start.queued, true);
+    assert.equal((await interaction(server, open.interactionId)).status, 'open');
   });
 });
 

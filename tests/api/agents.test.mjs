@@ -51,14 +51,35 @@ async function agent(server, headers = {}) {
   return agents[0];
 }
 
+// What people may say to the demo model first.
+const DEMO = {
+  en: ['What can you do?', 'Arrange a review meeting for tomorrow', 'Plan a trip', 'Show me a card'],
+  zh: ['你能做什么？', '帮我约明天下午三点的评审会', '帮我做个旅行计划', '给我看卡片'],
+};
+
 describe('GET /agents', () => {
+  test('starters of the demo: in the language asked for, or the agent\'s; what the file says counts, also if it says none', async (t) => {
+    const home = await startWith(t, `
+agents:
+  assistant: {}
+  zh: {locale: zh-CN}
+  none: {starters: []}
+  own: {starters: [Hi]}
+`);
+    const asked = async (language) => Object.fromEntries((await get(home.server, '/agents', language ? { 'accept-language': language } : {})).json()
+      .agents.map(({ name, starters }) => [name, starters]));
+    for (const [language, starters] of [[undefined, DEMO.en], ['de', DEMO.en], ['en-GB,zh;q=0.5', DEMO.en], ['zh-TW', DEMO.zh], ['en;q=0.1, zh-CN', DEMO.zh]]) {
+      assert.deepEqual(await asked(language), { assistant: starters, zh: DEMO.zh, none: [], own: ['Hi'] }, language);
+    }
+  });
+
   test('without a configuration', async (t) => {
     const home = await Home.make(t);
     const server = await home.start();
     const found = await agent(server);
     const { tools } = found.capabilities;
     assert.deepEqual(found, {
-      name: 'assistant', model: 'demo', provider: 'demo', starters: [], plan: 'auto',
+      name: 'assistant', model: 'demo', provider: 'demo', starters: DEMO.en, plan: 'auto',
       limits: { upload: 100 * 1024 * 1024, body: 16 * 1024 * 1024, maxToolRounds: 30 },
       capabilities: { askUser: true, tools, plan: true, attachments: true },
     });

@@ -353,7 +353,9 @@ describe('the stream', () => {
     const second = run.events.findLastIndex(({ type }) => type === 'RUN_STARTED');
     const both = [run.events.slice(0, second), run.events.slice(second)].map((events) => ({ ...run, events }));
     for (const one of both) assert.equal(assertRun(one, ids).outcome.type, 'success');
-    assert.deepEqual(both.map(textOf), texts);
+    // A run that is over before its turn comes is told by the snapshot alone.
+    const said = (one) => textOf(one) || one.events.findLast(({ type }) => type === 'MESSAGES_SNAPSHOT')?.messages.findLast(({ role }) => role === 'assistant')?.content;
+    assert.deepEqual(both.map(said), texts);
   }
 
   test('is the answer of POST /runs to whoever asks for it by name', async (t) => {

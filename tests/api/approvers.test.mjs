@@ -6,9 +6,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { answer, assertRefused, audit, cancelOne, inbox, interaction, move, REFUSED, startAsking, until, waiting } from './asking.mjs';
+import { answer, assertRefused, audit, cancelOne, inbox, interaction, move, REFUSED, rows, startAsking, until, waiting } from './asking.mjs';
 import { bearer, postJson } from './home.mjs';
-import { get, postRun, user } from './talk.mjs';
+import { answerFrame } from './socket.mjs';
+import { AGENT, get, postRun, user, waitFor } from './talk.mjs';
 
 const NOBODYS = 'int_00000000000000000000000000';
 const HIDDEN = ['threadId', 'runId', 'toolCallId'];
@@ -60,11 +61,21 @@ describe('a call that a role approves', () => {
 
   test('its owner sees it and may not: 403, noted', async () => {
     const { threadId, open: [asked] } = await waiting(server, 'book', { headers: keys.ann });
-    for (const refused of [
-      await answer(server, asked.interactionId, { decision: 'approve' }, keys.ann), await cancelOne(server, asked.interactionId, keys.ann),
-    ]) assert.deepEqual(assertRefused(refused, 403, 'forbidden'), asked);
-    assert.deepEqual(audit(home, threadId, REFUSED).map(({ who, why }) => [who, why]), [['ann', 'wrong_role'], ['ann', 'wrong_role']]);
+    const refused = await answer(server, asked.interactionId, { decision: 'approve' }, keys.ann);
+    assert.deepEqual(assertRefused(refused, 403, 'forbidden'), asked);
+    assert.deepEqual(audit(home, threadId, REFUSED).map(({ who, why }) => [who, why]), [['ann', 'wrong_role']]);
     assert.equal((await interaction(server, asked.interactionId, keys.ann)).status, 'open');
+  });
+
+  test('its owner takes it back: canceled, and the run goes on', async () => {
+    for (const name of ['ann', 'amy']) {
+      const { threadId, open: [asked] } = await waiting(server, 'book', { headers: keys[name] });
+      const taken = await cancelOne(server, asked.interactionId, keys[name]);
+      assert.equal(taken.status, 200, taken.text);
+      assert.equal(taken.json().status, 'canceled');
+      await until(server, threadId, 'completed', keys[name]);
+    }
+    assert.deepEqual(rows(home, 'SELECT 1 FROM calendar_events WHERE owner=\'amy\''), []);
   });
 
   for (const [what, ask] of [
@@ -84,13 +95,55 @@ describe('a call that a role approves', () => {
     });
   }
 
+  // Four eyes: amy has the role that approves, and it is her own request.
+  const EDITED = { decision: 'edit', args: { title: 'Mine', start_time: '2030-01-31T15:00:00+08:00', end_time: '2030-01-31T16:00:00+08:00' } };
+  for (const [what, ask, via] of [
+    ['approves', (id) => answer(server, id, { decision: 'approve' }, keys.amy), 'api'],
+    ['edits', (id) => answer(server, id, EDITED, keys.amy), 'api'],
+    ['allows it for always', (id) => answer(server, id, { decision: 'approve', always: { scope: 'user' } }, keys.amy), 'api'],
+    ['rejects', (id) => answer(server, id, { decision: 'reject' }, keys.amy), 'api'],
+    ['approves at the page', async (id) => {
+      const login = await postJson(server, '/api/v1/session', { key: keys.amy.authorization.split(' ')[1] });
+      return answer(server, id, { decision: 'approve' }, { cookie: login.cookies[0].split(';')[0] });
+    }, 'page'],
+    ['approves on a WebSocket', (id) => answerFrame(server, { type: 'confirm_response', requestId: id, approved: true }, keys.amy), 'websocket'],
+    ['resumes with AG-UI', (id, threadId) => postJson(server, `${AGENT}/ag-ui/assistant`, {
+      threadId, runId: `again-${id}`, messages: [], tools: [], context: [], state: {}, forwardedProps: {},
+      resume: [{ interruptId: id, status: 'resolved', payload: { approved: true } }],
+    }, { accept: 'text/event-stream', ...keys.amy }), 'ag-ui'],
+  ]) {
+    test(`whoever asked for it ${what}: 403, noted as their own; another with the role approves`, async () => {
+      const { threadId, open: [asked] } = await waiting(server, 'book', { headers: keys.amy });
+      const refused = await ask(asked.interactionId, threadId);
+      assert.equal(refused.status, 403, refused.text);
+      assert.equal(refused.json().code, 'forbidden');
+      assert.deepEqual(audit(home, threadId, REFUSED).map(({ who, why, via: where }) => [who, why, where]), [['amy', 'own_request', via]]);
+      assert.equal((await interaction(server, asked.interactionId, keys.amy)).status, 'open');
+      assert.equal((await answer(server, asked.interactionId, { decision: 'approve' }, keys.eve)).status, 200);
+      await until(server, threadId, 'completed', keys.amy);
+    });
+  }
+
+  test('a thousand tries of a stranger are one entry', async () => {
+    const { threadId, open: [asked] } = await waiting(server, 'book', { headers: keys.ann });
+    for (let i = 0; i < 50; i++) {
+      const tries = await Promise.all(Array.from({ length: 20 }, () => answer(server, asked.interactionId, { decision: 'approve' }, keys.bob)));
+      assert.deepEqual([...new Set(tries.map(({ status }) => status))], [404]);
+    }
+    await waitFor('the entry', () => audit(home, threadId, REFUSED).length);
+    assert.equal((await answer(server, asked.interactionId, { decision: 'approve' }, keys.bob)).status, 404);
+    assert.equal((await answer(server, asked.interactionId, { decision: 'approve' }, keys.oscar)).status, 404);
+    await waitFor('the other stranger', () => audit(home, threadId, REFUSED).length > 1);
+    assert.deepEqual(audit(home, threadId, REFUSED).map(({ who, why }) => [who, why]), [['bob', 'not_visible'], ['oscar', 'not_visible']]);
+  });
+
   test('what bob tried is noted, and his key is still free', async () => {
     const { threadId, open: [asked] } = await waiting(server, 'book', { headers: keys.ann });
     const headers = { ...keys.bob, 'idempotency-key': 'free' };
     assert.equal((await answer(server, asked.interactionId, { decision: 'approve' }, headers)).status, 404);
     assert.equal((await answer(server, asked.interactionId, { decision: 'reject' }, headers)).status, 404, 'not 422');
-    assert.deepEqual(audit(home, threadId, REFUSED).map(({ who, why, id }) => [who, why, id]),
-      [['bob', 'not_visible', asked.interactionId], ['bob', 'not_visible', asked.interactionId]]);
+    await waitFor('the entry', () => audit(home, threadId, REFUSED).length);
+    assert.deepEqual(audit(home, threadId, REFUSED).map(({ who, why, id }) => [who, why, id]), [['bob', 'not_visible', asked.interactionId]]);
   });
 });
 
@@ -140,5 +193,15 @@ describe('a browser', () => {
     const taken = await answer(server, asked.interactionId, { answer: 'by hand' }, { cookie });
     assert.equal(taken.status, 200, taken.text);
     assert.deepEqual([taken.json().via, taken.json().answeredBy], ['page', 'ann']);
+  });
+});
+
+describe('without any key everybody is one person', () => {
+  test('who approves what they asked for', async (t) => {
+    const own = await startAsking(t, { config: CONFIG });
+    const { threadId, open: [asked] } = await waiting(own.server, 'book');
+    const taken = await answer(own.server, asked.interactionId, { decision: 'approve' });
+    assert.equal(taken.status, 200, taken.text);
+    await until(own.server, threadId, 'completed');
   });
 });

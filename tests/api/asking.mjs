@@ -106,7 +106,7 @@ export const REVOKED = 6;
 export const MOVED = 7;
 export function audit(home, threadId, action) {
   return rows(home, `SELECT action, who, via, why, interaction_id AS id FROM audit
-    WHERE thread=(SELECT id FROM threads WHERE thread_id='${threadId}') ${action === undefined ? '' : `AND action=${action}`} ORDER BY n`);
+    WHERE chain=(SELECT chain FROM audit_chains WHERE thread_id='${threadId}' ORDER BY chain DESC LIMIT 1) ${action === undefined ? '' : `AND action=${action}`} ORDER BY n`);
 }
 
 // An error answer with one more member: the problem document, checked.

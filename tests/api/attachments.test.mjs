@@ -612,6 +612,15 @@ describe('who may read', () => {
     assertProblem(await download(server, await signed('att_none', exp)), 404, 'not_found');
   });
 
+  test('a signed address ends with the last key of whose file it is', async () => {
+    const [first, second] = [await home.addKey('cid'), await home.addKey('cid')];
+    const { url } = await uploaded(server, 'mine', { threadId: 'his' }, bearer(first));
+    await home.revokeKey(first);
+    assert.equal((await download(server, url)).text, 'mine', 'he has another');
+    await home.revokeKey(second);
+    assertProblem(await download(server, url), 403, 'forbidden');
+  });
+
   test('an address with one changed byte, or over, is 403 for everybody', async () => {
     const from = mine.url.indexOf('?exp=') + 5;
     for (let i = from; i < mine.url.length; i++) {
@@ -678,7 +687,7 @@ describe('a stored file that is damaged or gone', () => {
       }
     }
     assert.match((await call(server, 'GET', '/metrics')).text, /^fermata_attachments_lost_total 4$/m);
-    assert.match(server.stderr(), /attachment\.lost/);
+    await waitFor('it is said', () => /attachment\.lost/.test(server.stderr()));
   });
 });
 

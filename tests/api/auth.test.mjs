@@ -8,14 +8,16 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
 import { assertProblem, bearer, call, Home, KEY, keyId, postJson } from './home.mjs';
+import { answer, rows, startAsking, until, waiting } from './asking.mjs';
 import { RawConnection } from './raw.mjs';
+import { get, waitFor } from './talk.mjs';
 
 const SESSION = '/api/v1/session';
 const TICKETS = '/api/v1/tickets';
 const ALL_ROLES = ['user', 'approver', 'operator'];
 const FORWARDING = {
   forwarded: 'for=1.2.3.4', 'x-forwarded-for': '1.2.3.4', 'x-forwarded-host': 'a.example',
-  'x-forwarded-proto': 'https', 'x-real-ip': '1.2.3.4',
+  'x-forwarded-proto': 'https', 'x-real-ip': '1.2.3.4', via: '1.1 proxy', 'cf-connecting-ip': '1.2.3.4', 'x-forwarded-port': '443',
 };
 
 // A server for a whole group of tests.
@@ -86,6 +88,8 @@ describe('while there is no key', () => {
       assertProblem(await whoami(it.server, { [name]: value }), 403, 'forbidden');
     }
     assert.match((await whoami(it.server, FORWARDING)).json().detail, /fermata key add/);
+    await waitFor('it is said', () => /proxy\.refused/.test(it.server.stderr()));
+    assert.equal(it.server.stderr().match(/proxy\.refused/g).length, 1, 'said once in the log');
   });
 });
 
@@ -130,6 +134,73 @@ describe('the first key', () => {
     assertUnauthenticated(await whoami(server, bearer(key)));
     assertUnauthenticated(await whoami(server));
     await home.revokeKey(key); /* again is fine */
+  });
+
+  // Before it, `local` talked, was asked, and allowed something for always.
+  const asLocal = async (t) => {
+    const home = await startAsking(t);
+    const { server } = home;
+    const first = await waiting(server, 'again');
+    assert.equal((await answer(server, first.open[0].interactionId, { decision: 'approve', always: { scope: 'thread' } })).status, 200);
+    await until(server, first.threadId, 'completed');
+    const open = await waiting(server, 'book'), question = await waiting(server, 'open');
+    return { home, first, open, question };
+  };
+
+  for (const running of [true, false]) {
+    test(`adopts what local had, ${running ? 'under a server' : 'no server'}: nothing disappears, and what is open can be answered`, async (t) => {
+      const { home, first, open, question } = await asLocal(t);
+      if (!running) await home.stop();
+      const { code, stdout, stderr } = await home.run(['key', 'add', '--user', 'me']);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /^fk_[^\n]+\n$/);
+      assert.match(stderr, /adopted 3 conversations of local/);
+      const server = running ? home.server : await home.start();
+      const me = bearer(stdout.trim()), later = bearer(await home.addKey('you'));
+      const { threads } = (await get(server, '/threads', me)).json();
+      assert.deepEqual(threads.map(({ threadId }) => threadId).sort(), [first.threadId, open.threadId, question.threadId].sort());
+      assert.deepEqual((await get(server, '/threads', later)).json().threads, [], 'the second key adopts nothing');
+      const { grants } = (await get(server, '/grants', me)).json();
+      assert.deepEqual(grants.map(({ toolName, madeBy }) => [toolName, madeBy]), [['calendar_write', 'me']]);
+      assert.equal((await call(server, 'GET', '/api/v1/agent/calendar.ics', { headers: me })).text.match(/BEGIN:VEVENT/g).length, 2);
+      // The binding is the one that was shown before.
+      assert.equal((await answer(server, open.open[0].interactionId, { decision: 'approve', binding: open.open[0].binding }, me)).status, 200);
+      await until(server, open.threadId, 'completed', me);
+      assert.equal((await answer(server, question.open[0].interactionId, { answer: 'mine' }, me)).status, 200);
+      await until(server, question.threadId, 'completed', me);
+      assert.equal((await call(server, 'GET', '/api/v1/agent/calendar.ics', { headers: me })).text.match(/BEGIN:VEVENT/g).length, 3);
+      assert.deepEqual(rows(home, `SELECT who, why FROM audit WHERE chain=0 AND action=11`), [{ who: 'me', why: 'local' }]);
+      assert.equal((await home.run(['check', '--audit'])).code, 0);
+      for (const table of ['threads', 'interactions', 'grants', 'calendar_events', 'attachments', 'idempotency']) {
+        assert.deepEqual(rows(home, `SELECT 1 FROM ${table} WHERE owner='local'`), [], table);
+      }
+    });
+  }
+
+  test('--no-adopt leaves it with local, and says how to come back', async (t) => {
+    const { home } = await asLocal(t);
+    const { code, stdout, stderr } = await home.run(['key', 'add', '--user', 'me', '--no-adopt']);
+    assert.equal(code, 0);
+    assert.match(stderr, /3 conversations of local stay with local: `fermata key add --user local`/);
+    assert.deepEqual((await get(home.server, '/threads', bearer(stdout.trim()))).json().threads, []);
+    const local = bearer(await home.addKey('local'));
+    assert.equal((await get(home.server, '/threads', local)).json().threads.length, 3);
+  });
+
+  test('does not adopt while FERMATA_API_KEY stands for local, nor for a key that only asks', async (t) => {
+    const home = await startAsking(t, { env: { FERMATA_API_KEY: 'sesame-open-0123456789' } });
+    const local = bearer('sesame-open-0123456789');
+    await waiting(home.server, 'open', { headers: local });
+    const { stderr } = await home.run(['key', 'add', '--user', 'me']);
+    assert.ok(!/adopted|local/.test(stderr), stderr);
+    assert.equal((await get(home.server, '/threads', local)).json().threads.length, 1);
+
+    const { home: other } = await asLocal(t);
+    const program = await other.run(['key', 'add', '--user', 'me', '--role', 'ask']);
+    assert.match(program.stderr, /3 conversations of local stay with local/);
+    const { stdout, stderr: told } = await other.run(['key', 'add', '--user', 'me']);
+    assert.match(told, /adopted 3 conversations of local/);
+    assert.equal((await get(other.server, '/threads', bearer(stdout.trim()))).json().threads.length, 3);
   });
 
   test('can be made before the server runs', async (t) => {
@@ -458,6 +529,29 @@ describe('sessions over time', () => {
     await assertNowhere(home, secrets, ...logs);
   });
 
+  test('a key or session that ends between head and body is let in no more', async (t) => {
+    const home = await Home.make(t);
+    const server = await home.start();
+    const kept = await home.addKey('ann'), key = await home.addKey('ann');
+    const { header } = await signIn(server, key);
+    const body = JSON.stringify({ threadId: 'late', messages: [{ id: 'm1', role: 'user', content: 'hello' }] });
+    const connections = [];
+    for (const [name, value] of Object.entries({ ...bearer(key), ...header })) {
+      const connection = await RawConnection.open(server);
+      t.after(() => connection.close());
+      await connection.write(Buffer.from(`POST /api/v1/agent/runs HTTP/1.1\r\nHost: ${server.host}:${server.port}\r\n` +
+        `${name}: ${value}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n{`));
+      connections.push(connection);
+    }
+    assert.equal((await whoami(server, header)).status, 200); // both heads were read before this one
+    await home.revokeKey(key);
+    for (const connection of connections) {
+      await connection.write(Buffer.from(body.slice(1)));
+      assert.equal((await connection.response()).status, 401);
+    }
+    assert.equal((await get(server, '/threads/late', bearer(kept))).status, 404);
+  });
+
   test('a key revoked while no server runs ends them, too', async (t) => {
     const home = await Home.make(t);
     let server = await home.start();
@@ -747,6 +841,54 @@ describe('the rate limit', () => {
     assert.equal(answers.at(-1).status, 429);
     assert.ok(answers.slice(0, -1).every(({ status }) => status === 401 || status === 429));
   });
+});
+
+describe('wrong keys', () => {
+  const FAILURES = 100, SHORT = 'sesame-12';
+  const it = shared({ FERMATA_API_KEY: SHORT }, async (context) => { context.key = await context.home.addKey('ann'); });
+  const guess = (count, at = (n) => `GET ${SESSION} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer guess-${n}\r\n\r\n`, from) => answersTo(
+    Array.from({ length: count }, (_, n) => at(n)), from);
+  const signIn = (n) => {
+    const body = JSON.stringify({ key: `guess-${n}` });
+    return `POST ${SESSION} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  };
+
+  async function answersTo(requests, from) {
+    const connection = await RawConnection.open(it.server, { from });
+    try {
+      await connection.write(requests.join(''));
+      const answers = [];
+      for (const _ of requests) answers.push(await connection.response());
+      return answers;
+    } finally {
+      connection.close();
+    }
+  }
+
+  test('are told to wait after too many from one address; a right key is not, unless it could be guessed', async () => {
+    assert.equal((await whoami(it.server, bearer(SHORT))).json().user, 'local');
+    const [some, more] = [await guess(FAILURES / 2), await guess(FAILURES / 2, signIn)];
+    assert.ok([...some, ...more].every(({ status }) => status === 401), 'each way to say a key counts, and none too early');
+    for (const refused of [...await guess(2), ...await guess(2, signIn)]) {
+      assert.equal(refused.status, 429);
+      assert.equal(JSON.parse(refused.body).code, 'rate_limited');
+      const seconds = Number(refused.headers['retry-after']);
+      assert.ok(Number.isInteger(seconds) && seconds >= 1 && seconds <= 60, refused.headers['retry-after']);
+    }
+    assert.equal((await whoami(it.server, bearer(it.key))).json().user, 'ann');
+    assert.equal((await postJson(it.server, SESSION, { key: it.key })).status, 200);
+    assert.equal((await whoami(it.server, bearer(SHORT))).status, 429, 'right or not: it is not looked at');
+    assertUnauthenticated(await whoami(it.server), 'no key is no guess');
+    assert.equal((await guess(1, undefined, '127.0.0.9'))[0].status, 401, 'another address');
+  });
+});
+
+test('a configured key that anybody would find is refused', async (t) => {
+  const home = await Home.make(t);
+  const { code, stderr } = await home.run(['serve'], { FERMATA_LISTEN: '127.0.0.1:0', FERMATA_API_KEY: 'sesame1' });
+  assert.equal(code, 2);
+  assert.match(stderr, /fewer than 8 characters.*openssl rand/s);
+  assert.ok(!stderr.includes('sesame1'));
 });
 
 describe('listening beyond this machine', () => {

@@ -3,7 +3,7 @@
 // `fermata backup` and `fermata restore`, with and without a server.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,8 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { bearer, call, Home, postJson, run } from './home.mjs';
-import { accepted, history, isEnd, openEvents, startTalk, talk, user } from './talk.mjs';
+import { buildFolder } from './server.mjs';
+import { accepted, history, isEnd, openEvents, startTalk, talk, user, waitFor } from './talk.mjs';
 
 const SCRIPT = [{ turns: [{ text: 'A short answer.', chunk: 4 }] }];
 const TALKERS = 8;
@@ -230,6 +231,38 @@ test('restores that are refused leave everything as it was', async (t) => {
   assert.equal(served.code, 1);
   assert.match(served.stderr, /is in use by process \d+/);
   assert.equal((await call(home.server, 'GET', '/readyz')).status, 200);
+});
+
+test('a server that finds a backup at work waits for it; one that finds a server does not', async (t) => {
+  const home = await Home.make(t);
+  await home.start();
+  const second = await home.run(['serve'], { FERMATA_LISTEN: '127.0.0.1:0' });
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, new RegExp(`is in use by process ${home.server.pid} \\(fermata serve\\)`));
+  await home.stop();
+
+  const lock = join(home.data, 'fermata.lock'); // held as a backup holds it, for as long as the test wants
+  const holder = spawn('flock', ['-x', lock, 'sh', '-c', 'printf "%s\\nbackup\\n" $$ > "$0" && echo held && read -r go', lock], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => holder.kill('SIGKILL'));
+  const gone = new Promise((done) => { holder.once('close', done); });
+  await new Promise((done) => { holder.stdout.once('data', done); });
+  const pid = (await readFile(lock, 'utf8')).split('\n')[0];
+  const server = spawn(join(buildFolder(), 'fermata'), ['serve'], {
+    env: { PATH: process.env.PATH, FERMATA_DATA: home.data, FERMATA_LISTEN: '127.0.0.1:0' }, stdio: ['ignore', 'pipe', 'pipe'] });
+  t.after(() => server.kill('SIGKILL'));
+  const ended = new Promise((done) => { server.once('close', done); });
+  let stdout = '', stderr = '';
+  server.stdout.on('data', (text) => { stdout += text; });
+  server.stderr.on('data', (text) => { stderr += text; });
+  await waitFor('it to say so', () => stderr.includes(`waiting for fermata backup (process ${pid})`) || server.exitCode !== null);
+  assert.equal(server.exitCode, null, stderr);
+  assert.equal(stdout, '');
+  holder.stdin.end('go\n');
+  await gone;
+  await waitFor('it to go on by itself', () => stdout.includes('listening on'));
+  assert.equal(stderr.split('waiting for').length, 2, 'said once');
+  server.kill('SIGTERM');
+  assert.equal(await ended, 0);
 });
 
 test('what the admin socket refuses', async (t) => {

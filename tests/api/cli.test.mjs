@@ -222,7 +222,7 @@ test('started with closed descriptors, a command works or says that it cannot pr
   const ended = new Promise((done) => { server.on('exit', (code) => done(code)); });
   t.after(() => server.kill('SIGKILL'));
   await waitFor('it runs', async () => (await readdir(home.data)).includes('fermata.sock') && (await home.run(['key', 'list'])).stdout); // a command before that might have the lock
-  assert.equal((await readFile(join(home.data, 'fermata.lock'), 'utf8')).trim(), String(server.pid));
+  assert.equal(await readFile(join(home.data, 'fermata.lock'), 'utf8'), `${server.pid}\nserve\n`);
   server.kill('SIGTERM');
   assert.equal(await ended, 0);
 });
@@ -245,9 +245,26 @@ test('check hides every secret, wherever it came from', async (t) => {
   const run = await home.run(['check'], env);
   assert.ok(run.stdout.includes(keyFile) && run.stdout.includes(secretFile));
   assert.doesNotMatch(run.stdout + run.stderr, /TOPSECRET/);
-  const flag = await home.run(['check', '--api-key', canary]);
-  assert.doesNotMatch(flag.stdout + flag.stderr, /TOPSECRET/);
-  const refused = await home.run(['check', '--api-key', `${canary}\u0001`]);
+  const refused = await home.run(['check'], { FERMATA_API_KEY: `${canary}\u0001` });
   assert.equal(refused.code, 2);
   assert.doesNotMatch(refused.stderr, /TOPSECRET/);
+});
+
+test('a key is no flag: everybody would read it in the list of processes', async (t) => {
+  const home = await Home.make(t);
+  const { stdout: help } = await home.run(['help']);
+  const keys = [...(await readFile(new URL('../../src/config/option.c', import.meta.url), 'utf8')).matchAll(/\{"([a-z_.]+)", SECRET,/g)].map(([, name]) => name);
+  assert.ok(keys.includes('api_key') && keys.includes('model.api_key'));
+  for (const key of keys) {
+    const flag = `--${key.replaceAll(/[._]/g, '-')}`, variable = `FERMATA_${key.replaceAll('.', '_').toUpperCase()}`;
+    for (const words of [[flag, 'TOPSECRET'], [`${flag}=TOPSECRET`]]) {
+      for (const command of [['check'], ['serve'], ['chat'], ['key', 'list']]) {
+        const { code, stdout, stderr } = await home.run([...command, ...words]);
+        assert.equal(code, 2, stdout + stderr);
+        assert.ok(stderr.includes(variable) && stderr.includes(`${flag}-file`), stderr);
+        assert.doesNotMatch(stdout + stderr, /TOPSECRET/);
+      }
+    }
+    assert.ok(help.includes(`${variable}=KEY`) && !help.includes(`${flag} `), help);
+  }
 });

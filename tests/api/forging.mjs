@@ -15,9 +15,10 @@ import { test } from 'node:test';
 import { inbox, interaction, REFUSED, rows, waiting } from './asking.mjs';
 import { bearer } from './home.mjs';
 import { approve, ask, ended, order, settle, startPlace, tool } from './people.mjs';
-import { runOf } from './talk.mjs';
+import { runOf, waitFor } from './talk.mjs';
 
 const RESOLVED = 1; // enum audit_action
+const STRANGER = 'not_visible'; // noted seconds later, so that no answer's time tells of it
 export const NOBODYS = 'int_00000000000000000000000000';
 export const TEA = { item: 'tea', count: 2 };
 const calls = (...list) => ({ turns: [{ calls: list }, { text: 'Done.' }] });
@@ -38,6 +39,7 @@ const LINES = [
 // A server that is closed, and its people: ann, whose calls they are; bob; eve, an approver; oscar, an operator.
 export class Stage {
   people = {};
+  strangers = []; // threads whose trail has to say that somebody tried what they may not see
 
   static async open(t) {
     const stage = new Stage();
@@ -77,9 +79,11 @@ export class Stage {
 
   #audit(row, { threadId }) {
     const entries = rows(this.home, `SELECT action, why, via FROM audit
-      WHERE thread=(SELECT id FROM threads WHERE thread_id='${threadId}' AND owner='ann') ORDER BY n`);
-    const refused = entries.filter(({ action }) => action === REFUSED);
-    assert.deepEqual(refused.map(({ why }) => why), [row.why ?? []].flat(), 'refused');
+      WHERE chain=(SELECT id FROM threads WHERE thread_id='${threadId}' AND owner='ann') ORDER BY n`);
+    const words = [row.why ?? []].flat();
+    const refused = entries.filter(({ action, why }) => action === REFUSED && why !== STRANGER);
+    assert.deepEqual(refused.map(({ why }) => why), words.filter((why) => why !== STRANGER), 'refused');
+    if (words.includes(STRANGER)) this.strangers.push(threadId);
     if (row.via) for (const { via } of refused) assert.equal(via, row.via);
     if (row.left === 'rejected') assert.deepEqual(entries.filter(({ action }) => action === RESOLVED).map(({ why, via }) => [why, via]),
       [['reject', 'message']]);
@@ -123,6 +127,8 @@ export class Stage {
 
   // Whatever was tried: what ran was approved, and ran once; the trail is whole.
   async verdict() {
+    await waitFor('the strangers in the trail', () => this.strangers.every((threadId) => rows(this.home, `SELECT 1 FROM audit
+      WHERE why='${STRANGER}' AND chain=(SELECT chain FROM audit_chains WHERE thread_id='${threadId}' AND owner='ann')`).length > 0));
     const approved = rows(this.home, `SELECT call_id AS id FROM audit WHERE action=${RESOLVED} AND why IN ('approve', 'edit')`).map(({ id }) => id);
     const writes = this.street.visits.filter(({ house }) => house === 'order' || house === 'pay');
     assert.ok(writes.length > 0);

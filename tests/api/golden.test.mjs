@@ -127,11 +127,12 @@ describe('schema-4', () => {
   test('every row is there after the migration, and the trail is sealed as it was', async (t) => {
     const data = await folder(t, 'schema-4');
     const tables = sqlite(data, "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY name").trim().split('\n');
-    const counts = () => sqlite(data, tables.map((table) => `SELECT '${table}', count(*) FROM ${table};`).join(' '));
+    const called = { audit_heads: 'audit_chains' }; // what a later schema calls it
+    const counts = (names = {}) => sqlite(data, tables.map((table) => `SELECT '${table}', count(*) FROM ${names[table] ?? table};`).join(' '));
     const before = counts();
     for (const table of ['outbox', 'queued_ids', 'snapshots', 'calendar_shares']) assert.match(before, new RegExp(`^${table}\\|[1-9]`, 'm'));
     await command(data, 'key', 'list');
-    assert.equal(counts(), before);
+    assert.equal(counts(called), before);
     assert.equal(sqlite(data, 'PRAGMA integrity_check; PRAGMA foreign_key_check'), 'ok\n');
     await command(data, 'check', '--audit');
   });

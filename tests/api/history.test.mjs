@@ -236,6 +236,9 @@ describe('threads', () => {
       assertProblem(await get(server, `/threads?cursor=${cursor}`), 400, 'invalid_field', 'cursor');
     }
     for (const limit of ['0', '201', 'x', '']) assertProblem(await get(server, `/threads?limit=${limit}`), 400, 'invalid_field', 'limit');
+    for (const cursor of ['1', '1-', '-1', '1-2-', '1-2-3-4', 'x-1', '1-2-x', '1-9223372036854775808', ''])
+      assertProblem(await get(server, `/threads?query=x&cursor=${cursor}`), 400, 'invalid_field', 'cursor');
+    for (const cursor of ['1-2', '1-2-3']) assert.equal((await get(server, `/threads?query=x&cursor=${cursor}`)).status, 200, cursor);
     assertProblem(await get(server, '/threads?query=%ff'), 400, 'invalid_field', 'query');
     assertProblem(await get(server, `/threads?query=${'x'.repeat(257)}`), 400, 'invalid_field', 'query');
     assert.equal((await get(server, `/threads?query=${'x'.repeat(256)}`)).status, 200);
@@ -244,7 +247,7 @@ describe('threads', () => {
   test('search takes every sign for itself', async (t) => {
     const texts = {
       zh: '帮我约明天下午三点的评审会', percent: 'a discount of 100% today', under: 'snake_case here', back: 'C:\\temp\\x',
-      emoji: 'party 🎉 time',
+      emoji: 'party 🎉 time', umlaut: 'Äpfel, привет, ΣΑΣ, ＡＢＣ',
     };
     for (const [threadId, content] of Object.entries(texts)) {
       await talk(t, server, { threadId: `s-${threadId}`, messages: [user('Greetings'), user(content)] });
@@ -253,11 +256,11 @@ describe('threads', () => {
       ['评审会', ['s-zh']], ['下午', ['s-zh']], ['100%', ['s-percent']], ['100% t', ['s-percent']], ['0%t', []],
       ['snake_case', ['s-under']], ['snake_CASE', ['s-under']],
       ['e_c', ['s-under']], ['p\\t', []], ['\\temp\\', ['s-back']], ['🎉', ['s-emoji']],
-      ['PARTY', ['s-emoji']], ["'", []], ['"', []], ['ty 🎉 ti', ['s-emoji']],
+      ['PARTY', ['s-emoji']], ['äPFEL', ['s-umlaut']], ['ПрИвЕт', ['s-umlaut']], ['σασ', ['s-umlaut']], ['ａｂｃ', ['s-umlaut']], ["'", []], ['"', []], ['ty 🎉 ti', ['s-emoji']],
     ]) {
       assert.deepEqual(await search(query), found, query);
     }
-    assert.equal((await search('greetings')).length, 5, 'titles are searched too');
+    assert.equal((await search('greetings')).length, 6, 'titles are searched too');
     assert.ok((await search('%')).includes('s-percent') && !(await search('%')).includes('s-zh'));
   });
 
@@ -309,8 +312,16 @@ describe('threads', () => {
       assert.deepEqual(await search('标题 👋'), ['named']);
     });
 
+    test('without the blanks around it', async () => {
+      assert.equal((await patch('named', { title: '  Neu\u3000' })).json().title, 'Neu');
+      assert.equal((await get(server, '/threads/named')).json().title, 'Neu');
+    });
+
     test('refused', async () => {
       for (const [body, field] of [
+        [{ title: '' }, 'title'], [{ title: '   ' }, 'title'], [{ title: '\u3000\u200b' }, 'title'], [{ title: 'a\0b' }, 'title'],
+        [{ title: 'a\nb' }, 'title'], [{ title: 'a\r' }, 'title'], [{ title: 'a\tb' }, 'title'], [{ title: 'a\u007fb' }, 'title'],
+        [{ title: 'a\u0085b' }, 'title'], [{ title: 'a\u2028b' }, 'title'], [{ title: 'a\u2029b' }, 'title'], [{ title: 'a\u009bb' }, 'title'],
         [{}, 'title'], [{ title: 7 }, 'title'], [{ title: null }, 'title'], [{ title: 'x'.repeat(401) }, 'title'], [{ title: 'x', agent: 'y' }, 'agent'],
       ]) {
         assertProblem(await patch('named', body), 400, 'invalid_field', field);

@@ -15,8 +15,7 @@ import { AGENT, endOf, factsOf, get, openEvents, postRun, runOf, TIME, user, wai
 
 const DAY_MS = 86_400_000;
 const CONCURRENT = 50;
-const RACE_ROUNDS = 1000;
-const RACE_MS_MAX = 60_000;
+const RACE_ROUNDS = process.env.FERMATA_LONG ? 1000 : 120;
 const INTERACTION_ID = /^int_[0-9a-z]{26}$/;
 
 let home, server, cleanUp;
@@ -222,7 +221,7 @@ describe('a confirmation', () => {
   });
 });
 
-// Every reason in src/app/input/refusal.h, and how to get it: the word of the message, the body, what comes back.
+// Every reason in src/thread/refusal.h, and how to get it: the word of the message, the body, what comes back.
 const REFUSALS = {
   invalid_answer: [
     ['choose', {}, 400], ['choose', [], 400], ['choose', 'text', 400], ['choose', null, 400], ['choose', { answer: '  ' }, 400, 'answer'],
@@ -271,12 +270,12 @@ describe('an answer that is refused', () => {
   }
 
   test('every reason of the table has been seen', async () => {
-    const source = await readFile(new URL('../../src/app/input/refusal.h', import.meta.url), 'utf8');
+    const source = await readFile(new URL('../../src/thread/refusal.h', import.meta.url), 'utf8');
     const words = [...source.matchAll(/X\(REFUSAL_\w+,\s*"(\w+)"/g)].map(([, word]) => word);
     assert.ok(words.length > 10);
-    const elsewhere = ['not_visible', 'wrong_role', 'already_resolved', 'expired', 'superseded', 'ambiguous', 'no_question', 'client_history',
+    const elsewhere = ['not_visible', 'wrong_role', 'own_request', 'already_resolved', 'expired', 'superseded', 'ambiguous', 'no_question', 'client_history',
       'action_forged', 'action_unknown', 'action_disabled', 'action_tool'];
-    assert.deepEqual(words.sort(), [...Object.keys(REFUSALS), ...elsewhere].sort());
+    assert.deepEqual([...new Set(words)].sort(), [...Object.keys(REFUSALS), ...elsewhere].sort());
   });
 
   test('too large a body is no answer', async () => {
@@ -413,18 +412,16 @@ describe('of fifty answers at once', () => {
     assert.equal(rows(home, `SELECT count(*) AS n FROM calendar_events WHERE call_id='${asked.toolCallId}'`)[0].n, 1);
   });
 
-  // As many rounds as fit into the time, at most a thousand: answers of every kind, cancels and messages at once.
-  test('one settles it, a thousand rounds or a minute', async (t) => {
+  // Answers of every kind, cancels and messages at once.
+  test('one settles it, whatever they are', async (t) => {
     const own = await startAsking(t);
-    const end = Date.now() + RACE_MS_MAX;
     const ways = [
       (id) => answer(own.server, id, { choices: ['c1'] }), (id) => answer(own.server, id, { answer: 'free' }),
       (id) => answer(own.server, id, { skip: true }), (id) => cancelOne(own.server, id),
       (id, threadId) => answerRun(own.server, threadId, { answer: '1 hour' }),
       (id, threadId, i) => postRun(own.server, { threadId, runId: `m${i}`, messages: [user('2')] }),
     ];
-    let round = 0;
-    for (; round < RACE_ROUNDS && Date.now() < end; round++) {
+    for (let round = 0; round < RACE_ROUNDS; round++) {
       const { threadId, open: [asked] } = await waiting(own.server, 'choose', { threadId: `race${round}` });
       const id = asked.interactionId;
       const answers = await Promise.all(Array.from({ length: CONCURRENT }, (_, i) => ways[(i + round) % ways.length](id, threadId, i)));
@@ -432,8 +429,6 @@ describe('of fifty answers at once', () => {
       assert.equal(settled.length, 1, answers.map(({ status, text }) => `${status} ${text}`).join('\n'));
       assert.notEqual((await interaction(own.server, id)).status, 'open');
     }
-    t.diagnostic(`${round} rounds`);
-    assert.ok(round > 20);
     const doubled = rows(own, `SELECT thread, count(*) AS n FROM events WHERE type='interaction.resolved' GROUP BY thread HAVING n<>1`);
     assert.deepEqual(doubled, []);
     assert.equal((await own.run(['check', '--audit'])).code, 0);

@@ -52,7 +52,7 @@ const ROUTES = {
   'PATCH /api/v1/agent/interactions/{interactionId}': [{ body: { expiresAt: '2040-01-31T09:30:00Z' }, operators: true }, { body: {} }],
   'POST /api/v1/agent/interactions/{interactionId}/answer': [{ body: { answer: 'his' } }, { body: { decision: 'approve' } }, { body: [] }],
   'POST /api/v1/agent/interactions/{interactionId}/cancel': [{}],
-  'DELETE /api/v1/agent/grants/{grantId}': [{}],
+  'DELETE /api/v1/agent/grants/{grantId}': [{ operators: true }],
   'GET /api/v1/agent/attachments/{attachmentId}': [{}],
 };
 

@@ -95,12 +95,12 @@ describe('questions of a call on the line', () => {
     assert.deepEqual(rowsOf(log).filter(({ reply }) => reply), [{ reply: 'cancel' }]);
   });
 
+  // The refusal has cancelled the run already, which may be over before one could ask for it again.
   test('the thread can be deleted once the run is cancelled; the server is told, and goes on', async (t) => {
     const { home, log } = await start(t, ['ask']);
     const run = await waiting(home.server, 'ask');
     const remove = () => call(home.server, 'DELETE', `${AGENT}/threads/${run.threadId}`);
     assertProblem(await remove(), 409, 'busy');
-    assert.ok((await cancel(home.server, run.threadId)).status < 300);
     await until(home.server, run.threadId, 'cancelled');
     assert.ok((await remove()).status < 300);
     await waitFor('it is called off', () => rowsOf(log).some(({ told }) => told === 'notifications/cancelled'));

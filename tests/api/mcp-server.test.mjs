@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { bearer, call, Home, keyId } from './home.mjs';
 import { answer, get, history, postAnswer, runOf, startTalk, waitFor } from './talk.mjs';
+import { answerFrame, Socket, WS } from './socket.mjs';
 import { Bridge, inbox, meta, MODERN, message, opened, outcome, post, rpc, tool } from './desk.mjs';
 
 const NOW = { wait_s: 0 };
@@ -483,6 +484,77 @@ describe('whose question it is', () => {
     // An interaction that no agent asked over MCP is not to be read there.
     await answer(server, asked.id, { answer: 'it is me' }, bearer(ann2));
     assert.equal((await tool(server, 'get_answer', { id: asked.id }, by(ann))).answeredBy, 'ann');
+  });
+
+  test('a key for asking reaches /mcp and nothing else', async (t) => {
+    const home = await Home.make(t);
+    await home.start();
+    const { server } = home;
+    const [person, agent] = [await home.addKey('ann'), await home.addKey('ann', '--role', 'ask')];
+    const asked = await tool(server, 'confirm', { action: 'Do it', ...NOW }, { headers: bearer(agent) });
+    assert.equal(asked.status, 'pending');
+    const document = (await call(server, 'GET', '/api/v1/openapi.json', { headers: bearer(person) })).json();
+    let routes = 0;
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const method of Object.keys(methods)) {
+        const open = ['/healthz', '/readyz'].includes(path) || path.endsWith('/webhook') || (path === '/api/v1/session' && method === 'post');
+        if (open || path === '/mcp') continue;
+        const reply = await call(server, method.toUpperCase(), path.replace(/\{\w+\}/g, 'x'), { headers: { 'content-type': 'application/json', ...bearer(agent) },
+          ...(['get', 'delete'].includes(method) ? {} : { body: '{}' }) });
+        assert.deepEqual([reply.status, reply.json().code], [403, 'forbidden'], `${method} ${path}`);
+        routes++;
+      }
+    }
+    assert.ok(routes > 30, `${routes} routes`);
+    const login = await call(server, 'POST', '/api/v1/session', { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ key: agent }) });
+    assert.deepEqual([login.status, login.headers['set-cookie']], [403, undefined]);
+    for (const path of ['/healthz', '/readyz', '/']) assert.equal((await call(server, 'GET', path, { headers: bearer(agent) })).status, 200, path);
+    await answer(server, asked.id, { decision: 'approve' }, bearer(person));
+    assert.equal((await tool(server, 'get_answer', { id: asked.id }, { headers: bearer(agent) })).status, 'approved');
+    const both = await home.run(['key', 'add', '--user', 'ann', '--role', 'ask', '--role', 'user']);
+    assert.deepEqual([both.code, both.stdout], [2, '']);
+    assert.match(both.stderr, /ask stands alone/);
+  });
+
+  test('what a key asked is answered with another: not by it, its sessions or its tickets', async (t) => {
+    const home = await startTalk(t, SCRIPT);
+    const { server } = home;
+    const [one, two] = [await home.addKey('ann', '--role', 'user', '--role', 'approver', '--role', 'operator'), await home.addKey('ann')];
+    const login = await call(server, 'POST', '/api/v1/session', { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ key: one }) });
+    const cookie = { cookie: login.cookies[0].split(';')[0] };
+    const question = await tool(server, 'ask_user', { question: 'q', ...NOW }, { headers: bearer(one) });
+    const confirm = await tool(server, 'confirm', { action: 'Do it', ...NOW }, { headers: bearer(one) });
+    const [, open] = await inbox(server, bearer(one));
+    for (const headers of [bearer(one), cookie]) {
+      for (const [id, body] of [[question.id, { answer: 'x' }], [question.id, { skip: true }], [confirm.id, { decision: 'approve' }], [confirm.id, { decision: 'reject' }]]) {
+        const refused = await postAnswer(server, id, body, headers);
+        assert.deepEqual([refused.status, refused.json().code], [403, 'forbidden'], JSON.stringify(body));
+      }
+      const said = await call(server, 'POST', '/api/v1/agent/runs', { headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ threadId: `mcp:${keyId(one)}`, messages: [{ role: 'user', content: 'yes' }] }) });
+      assert.deepEqual([said.status, said.json().code], [403, 'forbidden']);
+      const short = await call(server, 'POST', `/api/v1/agent/runs/mcp:${keyId(one)}/answer`, { headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ answer: 'yes' }) });
+      assert.equal(short.status, 403);
+      const resumed = await call(server, 'POST', '/api/v1/agent/runs', { headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ threadId: open.threadId, messages: [], resume: [{ interruptId: confirm.id, status: 'resolved', payload: { approved: true } }] }) });
+      assert.equal(resumed.status, 403, resumed.text);
+    }
+    const frame = await answerFrame(server, { type: 'confirm_response', requestId: confirm.id, approved: true }, bearer(one));
+    assert.equal(frame.status, 403);
+    const ticket = (await call(server, 'POST', '/api/v1/tickets', { headers: bearer(one) })).json().ticket;
+    const socket = await Socket.open(t, server, { path: `${WS}?ticket=${ticket}` });
+    const told = await socket.ask({ id: 'a', type: 'confirm_response', requestId: confirm.id, approved: true });
+    assert.deepEqual([told.type, told.data.code], ['error', 'forbidden']);
+    assert.equal((await tool(server, 'get_answer', { id: confirm.id, ...NOW }, { headers: bearer(one) })).status, 'pending');
+
+    // A person's other key answers; and what the owner asked over the API they approve as before.
+    await answer(server, question.id, { answer: 'hers' }, bearer(two));
+    await answer(server, confirm.id, { decision: 'approve' }, bearer(two));
+    assert.equal((await tool(server, 'get_answer', { id: confirm.id }, { headers: bearer(one) })).status, 'approved');
+    const mine = await tool(server, 'confirm', { action: 'No', ...NOW }, { headers: bearer(one) });
+    const back = await call(server, 'POST', `${ADDRESS}/${mine.id}/cancel`, { headers: bearer(one) });
+    assert.deepEqual([back.status, back.json().status], [200, 'canceled']);
   });
 
   test('a key that is revoked hears nothing any more', async (t) => {

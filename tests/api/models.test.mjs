@@ -35,6 +35,32 @@ const longNames = {
   ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''),
 };
 
+// Characters whose halves come in two deltas, as servers send them that count in UTF-16; JSON.stringify writes a half as its escape.
+const [HIGH, LOW] = '🙂'.split('');
+const halves = {
+  openai: [
+    { delta: { reasoning_content: `hm ${HIGH}` } }, { delta: { reasoning_content: LOW } },
+    { delta: { content: `a${HIGH}` } }, { delta: { content: `${LOW}b` } },
+    { delta: { tool_calls: [{ index: 0, id: 'c1', function: { name: 'look', arguments: `{"reply":"${HIGH}` } }] } },
+    { delta: { tool_calls: [{ index: 0, function: { arguments: `${LOW}"}` } }] } }, { delta: {}, finish_reason: 'tool_calls' },
+  ].map((choice) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`).join('') + 'data: [DONE]\n\n',
+  anthropic: [
+    { type: 'message_start', message: {} },
+    { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: `hm ${HIGH}` } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: LOW } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: `a${HIGH}` } },
+    { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: `${LOW}b` } },
+    { type: 'content_block_stop', index: 1 },
+    { type: 'content_block_start', index: 2, content_block: { type: 'tool_use', id: 't1', name: 'look', input: {} } },
+    { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: `{"reply":"${HIGH}` } },
+    { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: `${LOW}"}` } },
+    { type: 'content_block_stop', index: 2 }, { type: 'message_delta', delta: { stop_reason: 'tool_use' } }, { type: 'message_stop' },
+  ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''),
+};
+
 // What the model says to the message that names the scene, request by request.
 const SCENES = {
   'plain': [text(WORDS)],
@@ -49,6 +75,7 @@ const SCENES = {
   'endless': [calls(look('again'))],
   'spend': [spend(400, calls(look('a'))), spend(700, calls(look('b'))), text('Never said.')],
   'wrong': [calls(['look', '{"reply":']), calls(look('right')), text('Corrected.')],
+  'halves': [({ path }) => ({ raw: halves[path.endsWith('/messages') ? 'anthropic' : 'openai'] }), text('Seen.')],
   'long names': [({ path }) => ({ raw: longNames[path.endsWith('/messages') ? 'anthropic' : 'openai'] }), text('No such tool.')],
   'busy': [failure(429, 'slow down', { headers: { 'retry-after': '1' } }), text('Now.')],
   'away': [failure(500), failure(529), failure(503), text('Here again.')],
@@ -104,6 +131,20 @@ for (const kind of KINDS) {
       const [, body] = scenes.asked('tool');
       assert.deepEqual(callsIn(body).map(({ name, args }) => [name, args]), [['look', { reply: 'a shop' }]]);
       assert.deepEqual(resultsIn(body).map(({ id, text: said }) => [id, said]), [[callsIn(body)[0].id, '"a shop"']]);
+    });
+
+    test('a character that comes in two halves is one: in words, thoughts and arguments', async (t) => {
+      const stream = await openEvents(t, server, 'halves');
+      await accepted(server, { threadId: 'halves', messages: [user('halves')] });
+      const events = await stream.until(isEnd);
+      const facts = factsOf(events);
+      assert.deepEqual([ofType(facts, 'text.message.end')[0].content, ofType(facts, 'reasoning.end')[0].content], ['a🙂b', 'hm 🙂']);
+      assert.deepEqual(ofType(facts, 'tool.call').map(({ args }) => args), [{ reply: '🙂' }]);
+      let units = 0;
+      for (const { data: { delta, offset } } of events.filter(({ type, data }) => type === 'text.delta' && data.messageId === ofType(facts, 'text.message.end')[0].messageId)) {
+        assert.equal(offset, units, 'offsets count UTF-16 units');
+        units += delta.length;
+      }
     });
 
     test('a call without arguments has none', async (t) => {

@@ -137,7 +137,7 @@ describe('what is stored and shown', () => {
     assert.deepEqual([await there(id), await there(loose)], [200, 200]);
     await drop('lent-b');
     assert.deepEqual([await there(id), await there(loose)], [404, 404]);
-    assert.deepEqual(rows(home, `SELECT id FROM attachments WHERE id IN ('${id}', '${loose}')`), []);
+    await waitFor('their rows are gone', () => !rows(home, `SELECT id FROM attachments WHERE id IN ('${id}', '${loose}')`).length); // the files go first
   });
 
   const elsewhere = [

@@ -35,6 +35,12 @@ const LINES = [
   { match: '^inside', turns: [turn(plan()), turn(ask('Which shop?'), order('milk')), text('First.'), text('Second.'), text('Report.')] },
   { match: '^write', turns: [turn(order('tea')), turn(tool('look', { reply: 'allowed' })), turn(plan(OTHER)), turn(order('tea')),
     text('Done.'), text('Report.')] },
+  { match: '^turned', turns: [turn(plan([{ content: 'Order tea' }, { content: 'Tell' }])), turn(order('tea')), text('First.'), text('Second.'),
+    { text: 'x', fail: { at: 'start', status: 400 } }] },
+  { match: '^掉头', turns: [turn(plan([{ content: '订茶' }, { content: '说明' }])), turn(order('tea')), text('一'), text('二'),
+    { text: 'x', fail: { at: 'start', status: 400 } }] },
+  { match: '^broken', turns: [turn(plan()), turn(tool('fail', {})), text('First.'), turn(order('tea')), text('Second.'), text('Report.')] },
+  { match: '^fails', turns: [turn(plan()), { text: 'x', fail: { at: 'start', status: 400 } }] },
   { turns: [text('Hello.')] },
 ];
 
@@ -87,10 +93,10 @@ describe('a plan', () => {
       'text.message.end', 'tool.call', 'step.finish', 'step.start', 'tool.call.result', 'text.message.end', 'plan.updated',
       'text.message.end', 'tool.call', 'interaction.request', 'run.finished']);
     assert.deepEqual(plansOf(first)[0], {
-      steps: [{ content: 'Look around', doneWhen: 'the shop is found', status: 'in_progress' },
+      steps: [{ content: 'Look around', doneWhen: 'the shop is found', status: 'running' },
         { content: 'Order tea', doneWhen: '', status: 'pending' }], current: 0,
     });
-    assert.deepEqual([plansOf(first)[1].current, statuses(plansOf(first)[1])], [1, ['done', 'in_progress']]);
+    assert.deepEqual([plansOf(first)[1].current, statuses(plansOf(first)[1])], [1, ['done', 'running']]);
     assert.deepEqual([resultsOf(first)[0].toolName, resultsOf(first)[0].error], ['submit_plan', undefined]);
     assert.deepEqual(first.filter(({ type }) => type.startsWith('step.')).map(({ data }) => data.stepName), ['intent', 'execution'],
       'execution opens with the first executed call');
@@ -264,8 +270,8 @@ describe('a plan', () => {
 
 describe('a report that the model cannot give', () => {
   for (const [word, report] of [
-    ['mute', 'The model could not write the report. What was planned and done:\n- [x] Look around\n- [x] Order tea'],
-    ['哑', '模型未能生成总结。计划与完成情况：\n- [x] 第一步\n- [x] 第二步'],
+    ['mute', 'The model could not write the report. What was planned and done:\n- [x] Look around (by model)\n- [x] Order tea (by model)'],
+    ['哑', '模型未能生成总结。计划与完成情况：\n- [x] 第一步（模型自述）\n- [x] 第二步（模型自述）'],
   ]) {
     test(`${word}: is made mechanically, each step with its mark, in deltas too`, async (t) => {
       const { card, stream, threadId } = await submitted(t, word);
@@ -286,9 +292,78 @@ describe('a report that the model cannot give', () => {
     const before = street.visits.length;
     await approve(server, card);
     const facts = factsOf(await stream.until(isEnd));
-    assert.match(ofType(facts, 'text.message.end').at(-1).content, /- \[x\] Look around\n- \[x\] Order tea$/);
+    assert.match(ofType(facts, 'text.message.end').at(-1).content, /- \[x\] Look around \(by model\)\n- \[x\] Order tea \(by model\)$/);
     assert.equal(facts.at(-1).data.outcome, 'completed');
     assert.equal(street.visits.length, before);
+  });
+});
+
+describe('what became of a step', () => {
+  // Each with an order that needs an approval in its first step, and a second step without calls.
+  const decided = { reject: { decision: 'reject', comment: 'no' }, respond: { decision: 'respond', comment: 'later' }, approve: { decision: 'approve' } };
+  for (const [word, decision, first, report] of [
+    ['turned', 'reject', { status: 'rejected' }, '- [ ] Order tea (rejected)\n- [x] Tell (by model)'],
+    ['turned', 'respond', { status: 'rejected' }, '- [ ] Order tea (rejected)\n- [x] Tell (by model)'],
+    ['turned', 'approve', { status: 'done' }, '- [x] Order tea\n- [x] Tell (by model)'],
+    ['掉头', 'reject', { status: 'rejected' }, '- [ ] 订茶（已拒绝）\n- [x] 说明（模型自述）'],
+  ]) {
+    test(`${word}, ${decision}: the step is ${first.status}, in event, prompt and report`, async (t) => {
+      const { card, stream } = await submitted(t, word);
+      await approve(server, card);
+      const order = ofType(factsOf(await stream.until(isEnd)), 'interaction.request')[0];
+      await settle(server, order.interactionId, decided[decision]);
+      const facts = factsOf(await stream.until(isEnd));
+      const [moved, last] = plansOf(facts);
+      assert.deepEqual(moved.steps.map(({ status, by }) => ({ status, ...(by && { by }) })), [first, { status: 'running' }]);
+      assert.deepEqual(last.steps.map(({ status, by }) => ({ status, ...(by && { by }) })), [first, { status: 'done', by: 'model' }]);
+      assert.ok(ofType(facts, 'text.message.end').at(-1).content.endsWith(`\n${report}`), ofType(facts, 'text.message.end').at(-1).content);
+      assert.equal(facts.at(-1).data.outcome, 'completed');
+      const { system } = askedAbout(asked, word).at(-1);
+      const marks = /[\u4e00-\u9fff]/.test(word) ? [/1\. \[已拒绝\]/, /2\. \[已完成（模型自述）\]/]
+        : [new RegExp(`1\\. \\[${first.status}\\]`), /2\. \[done \(by model\)\]/];
+      for (const mark of marks) assert.match(system, mark, 'the model is told before it reports');
+    });
+  }
+
+  test('a call that fails: failed; and one that the policy denies: rejected', async (t) => {
+    const place = await startPlace(t, LINES, { assistant: { policy: { order: 'deny' } } });
+    const { threadId, open: [card] } = await waiting(place.home.server, 'broken');
+    await approve(place.home.server, card);
+    await ended(place.home.server, threadId);
+    const facts = await factsUntil(t, place.home.server, threadId, finished('completed'));
+    assert.deepEqual(statuses(plansOf(facts).at(-1)), ['failed', 'rejected']);
+  });
+
+  test('a cancel in the middle: what waited is rejected, the rest skipped, told before the end', async (t) => {
+    const { card, stream, threadId, runId } = await submitted(t, 'turned');
+    await approve(server, card);
+    await stream.until(isEnd);
+    await cancel(server, threadId, { runId });
+    const facts = factsOf(await stream.until(isEnd));
+    assert.deepEqual(typesOf(facts), ['interaction.resolved', 'tool.call.result', 'plan.updated', 'step.finish', 'run.finished']);
+    assert.deepEqual(plansOf(facts).map((one) => [one.current, statuses(one)]), [[0, ['rejected', 'skipped']]]);
+  });
+
+  test('a model that fails: nothing began, all is skipped, told before run.error', async (t) => {
+    const { card, stream } = await submitted(t, 'fails');
+    await approve(server, card);
+    const facts = factsOf(await stream.until(isEnd));
+    assert.deepEqual(typesOf(facts).slice(-3), ['plan.updated', 'step.finish', 'run.error']);
+    assert.deepEqual(statuses(plansOf(facts).at(-1)), ['skipped', 'skipped']);
+  });
+
+  test('survives a kill: the rejected call is not forgotten', async (t) => {
+    const place = await startPlace(t, LINES);
+    const { threadId, open: [card] } = await waiting(place.home.server, 'turned');
+    await approve(place.home.server, card);
+    const confirm = await waitFor('the order to wait', async () => (await inbox(place.home.server)).interactions[0]);
+    await place.home.server.kill9();
+    place.home.server = null;
+    await place.home.start();
+    await settle(place.home.server, confirm.interactionId, { decision: 'reject' });
+    await ended(place.home.server, threadId);
+    const facts = await factsUntil(t, place.home.server, threadId, finished('completed'));
+    assert.deepEqual(statuses(plansOf(facts).at(-1)), ['rejected', 'done']);
   });
 });
 

@@ -35,8 +35,9 @@ export function parseResponse(bytes, isHead) {
 }
 
 export class RawConnection {
-  static async open({ host, port }) {
-    const socket = connect({ host, port, noDelay: true, allowHalfOpen: true });
+  // `from`: another address of this machine, 127.0.0.2 and so on.
+  static async open({ host, port }, { from } = {}) {
+    const socket = connect({ host, port, localAddress: from, noDelay: true, allowHalfOpen: true });
     await within(ANSWER_MS_MAX, 'connect', once(socket, 'connect'));
     return new RawConnection(socket);
   }

@@ -4,8 +4,9 @@
 // nothing; and `fermata check`, which says beforehand whether what the file names is there.
 
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
@@ -54,7 +55,9 @@ class Place {
     place.home = await Home.make(t);
     place.file = join(place.home.data, 'fermata.yaml');
     const script = join(place.home.data, 'script.jsonl');
-    place.tools = join(place.home.data, 'tools.mjs');
+    place.folder = await mkdtemp(join(tmpdir(), 'fermata-reload-')); // a program sees nothing of the data folder
+    t.after(() => rm(place.folder, { recursive: true, force: true }));
+    place.tools = join(place.folder, 'tools.mjs');
     await writeFile(script, LINES.map((line) => `${JSON.stringify(line)}\n`).join(''));
     await writeFile(place.tools, TOOLS);
     await place.write(yaml);
@@ -293,7 +296,7 @@ describe('MCP servers', () => {
 
   test('one that was started by a reload that fails in the end goes again, and may talk meanwhile', async (t) => {
     const place = await Place.start(t, 'agents: {assistant: {starters: [Old]}}\n');
-    const chatty = join(place.home.data, 'chatty.sh');
+    const chatty = join(place.folder, 'chatty.sh');
     await writeFile(chatty, CHATTY);
     await place.write(`mcp:\n  first: {command: ["/bin/sh", "${chatty}"]}\n  second: {url: "http://127.0.0.1:1/{x}"}\n`);
     const from = place.server.stderr().length;

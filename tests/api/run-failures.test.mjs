@@ -160,6 +160,43 @@ describe('a model that breaks off', { concurrency: true }, () => {
   });
 });
 
+// One line for each run that failed: which one, whose, and why. Nothing that people or the model said.
+describe('the log', () => {
+  const lines = (server, event) => server.stderr().split('\n').filter((line) => line.includes(` ${event} `));
+  const told = (server, event, threadId) => waitFor(`${event} of ${threadId}`, () => {
+    const found = lines(server, event).filter((line) => line.includes(` thread=${threadId} `));
+    return found.length && found;
+  });
+  const bad = { calls: [{ name: 'calendar_read', args: '{"secret words' }] };
+
+  test('of failed runs: once each, with thread, run, agent, code and cause', async (t) => {
+    const home = await startTalk(t, [...SCRIPT, { match: '^bad', turns: [bad] }]);
+    const { server } = home;
+    await follow(t, server, 'refused', '400 before');
+    assert.match((await told(server, 'run.failed', 'refused'))[0], /^\S+ error run\.failed thread=refused run=r1 agent=assistant code=model_error cause="?[^"]{5,}/);
+
+    const lost = factsOf(await follow(t, server, 'lost', 'gone'));
+    await answer(server, lost.at(-2).data.interactionId, { decision: 'give_up' });
+    assert.match((await told(server, 'run.failed', 'lost'))[0], / run=r1 agent=assistant code=model_unavailable cause=/);
+
+    await follow(t, server, 'wrong', 'bad secret message');
+    const [aborted] = await told(server, 'run.failed', 'wrong');
+    assert.match(aborted, / code=aborted /);
+
+    await follow(t, server, 'fine', 'plain');
+    for (const threadId of ['refused', 'lost', 'wrong']) assert.equal((await told(server, 'run.failed', threadId)).length, 1);
+    assert.equal(lines(server, 'run.failed').length, 3);
+    assert.doesNotMatch(server.stderr(), /secret/, 'nothing of the conversation');
+  });
+
+  test('of a run that used up its rounds', async (t) => {
+    const home = await startTalk(t, [{ turns: [{ calls: [{ name: 'calendar_read', args: {} }] }] }], { FERMATA_AGENTS_ASSISTANT_MAX_ROUNDS: '1' });
+    await accepted(home.server, { threadId: 'endless', runId: 'r1', messages: [user('go')] });
+    assert.match((await told(home.server, 'run.exhausted', 'endless'))[0], / warn {1,2}run\.exhausted thread=endless run=r1 agent=assistant code=budget_exhausted$/);
+    assert.equal(lines(home.server, 'run.failed').length, 0);
+  });
+});
+
 describe('a server that breaks off', { concurrency: 2 }, () => {
   async function begin(t, runs = ['r1']) {
     const home = await startTalk(t, SCRIPT);

@@ -176,9 +176,9 @@ describe('confirmPolicy', () => {
   });
 
   test('what was granted for always is denied too', async (t) => {
+    await set({ confirmPolicy: { order: 'confirm' } }); // a grant holds for the rule it was made under
     const { open: [one], threadId } = await waiting(server, 'twice');
     const before = street.ran('order');
-    await set({ confirmPolicy: { order: 'confirm' } });
     await settle(server, one.interactionId, { decision: 'approve', always: { scope: 'thread' } });
     await ended(server, threadId);
     assert.equal(street.ran('order') - before, 2);

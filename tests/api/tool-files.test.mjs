@@ -124,7 +124,7 @@ test('storage that fails: the result is there, without its file', LIMIT, async (
   assert.equal(live.attachments, undefined);
   assert.equal((await rowOf(home.server, 'a')).attachments, undefined);
   assert.equal(textOf(home), `a pixel\n[file: image-1.bin, text/html, ${PIXEL.length} bytes; it could not be kept]`);
-  assert.match(home.server.stderr(), /a file of a result is not kept/);
+  await waitFor('it is said', () => /a file of a result is not kept/.test(home.server.stderr()));
   assert.deepEqual(rows(home, 'SELECT id FROM attachments'), []);
 });
 

@@ -60,9 +60,7 @@ async function commands() {
   return pieces.map((piece) => piece.join('\n'));
 }
 
-async function followPage(t, beforeAnswer) {
-  const home = await Home.make(t);
-  await home.start();
+async function followPage(t, beforeAnswer, home, times = 1) {
   const shell = new Shell(t);
   const api = () => `API=${home.server.url}${AGENT}`;
   const pieces = await commands();
@@ -75,20 +73,29 @@ async function followPage(t, beforeAnswer) {
 
   for (const type of ['ask_user', 'confirm']) assert.match(printed, new RegExp(`"type":"${type}","status":"open"`));
   assert.equal(printed.match(/"status":"resolved"/g)?.length >= 2, true, printed);
-  assert.equal(printed.match(/BEGIN:VEVENT/g)?.length, 1, 'one entry in the calendar');
+  assert.equal(printed.match(/BEGIN:VEVENT/g)?.length, times, 'one entry in the calendar each time');
   assert.equal((await runOf(home.server, 't1')).status, 'completed');
   const { messages, openInteractions } = await history(home.server, 't1');
-  assert.deepEqual(messages.map(({ role }) => role),
-    ['user', 'assistant', 'clarify', 'tool', 'assistant', 'interaction', 'tool', 'assistant']);
+  assert.deepEqual(messages.map(({ role }) => role), Array(times).fill(
+    ['user', 'assistant', 'clarify', 'tool', 'assistant', 'interaction', 'tool', 'assistant']).flat());
   assert.deepEqual(openInteractions, []);
   assert.ok(messages.at(-1).content, 'the report');
   assert.equal((await home.run(['check', '--audit'])).code, 0);
 }
 
-test('the page works as it stands', (t) => followPage(t, () => {}));
+async function start(t) {
+  const home = await Home.make(t);
+  await home.start();
+  return home;
+}
 
-test('and with the server killed and started again before each answer', (t) => followPage(t, async (home) => {
+test('the page works as it stands, and once more', async (t) => {
+  const home = await start(t);
+  for (const times of [1, 2]) await followPage(t, () => {}, home, times);
+});
+
+test('and with the server killed and started again before each answer', async (t) => followPage(t, async (home) => {
   await home.server.kill9();
   home.server = null;
   await home.start();
-}));
+}, await start(t)));

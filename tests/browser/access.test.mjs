@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 
 import { keyId, run } from '../api/home.mjs';
-import { axe, newPage, openBrowser, screen, startScripted, until } from './kit.mjs';
+import { axe, LOOKS, newPage, openBrowser, screen, startScripted, until } from './kit.mjs';
 
 const LINES = [{ match: '^slow', turns: [{ text: 'Slowly, slowly. '.repeat(30), chunk: 8, gap_ms: 60 }] }, { turns: [{ text: 'Heard. 听到了。' }] }];
 const REFUSALS = /status of 401/; // the browser notes every one
@@ -118,7 +118,7 @@ describe('signing in', () => {
     assert.equal(await page.evaluate(() => location.hash), '#/');
   });
 
-  for (const [locale, scheme, width] of [['en', 'light', 1280], ['en', 'dark', 390], ['zh-CN', 'light', 390], ['zh-CN', 'dark', 1280]]) {
+  for (const { locale, scheme, width } of LOOKS) {
     test(`has no barriers: ${locale} ${scheme} ${width}`, async () => {
       const { page } = await open({ locale, scheme, width });
       assert.deepEqual(await axe(page), []);

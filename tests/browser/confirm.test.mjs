@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import { after, before, describe, test } from 'node:test';
 
 import { buildFolder } from '../api/server.mjs';
-import { axe, newPage, openBrowser, screen, settledText, startScripted, until } from './kit.mjs';
+import { axe, LONG as LONG_FORM, newPage, openBrowser, screen, settledText, startScripted, until } from './kit.mjs';
 
 const AGENT = '/api/v1/agent';
 const BIG = '9007199254740993'; // one more than a double can tell apart
@@ -107,7 +107,7 @@ async function begin(t, { text, page: how = {}, server: given, shop: kept, threa
     assert.ok(answer.ok, await answer.clone().text());
     return answer.json();
   };
-  const view = (more = {}) => newPage(chromium.browser, { url: `${server.url}/#/t/${threadId}`, ...how, ...more });
+  const view = (more = {}) => newPage(chromium.browser, { url: `${server.url}/#/t/${threadId}`, height: 1200, ...how, ...more }); // so high that a card is seen at once
   if (!given) atEnd(t, () => (server.proc.exitCode ?? server.proc.signalCode) === null ? server.stop() : undefined);
   if (text) await post('/runs', { threadId, messages: [{ id: `u${number}`, role: 'user', content: text }] });
   const seen = await view();
@@ -130,6 +130,13 @@ async function press(page, name) {
   await button(page, name).click();
 }
 
+// Through all of a card that is higher than the window, until it may be approved.
+const readAll = (page) => until('all of it was seen', async () => {
+  await page.getByTestId('decide-next').evaluateAll(([button]) => button?.click());
+  await page.waitForTimeout(350); // that long a line has to stand there
+  return await page.locator('.decide-row').getAttribute('data-state') === 'armed';
+});
+
 // Of the page's time to arm nothing passes until goOn(): a slow machine would miss it.
 function holdArming(page) {
   return page.evaluate((ms) => {
@@ -148,8 +155,8 @@ const isState = (page, state, kind) => cardOf(page, kind).and(page.locator(`[dat
 const summary = (page, kind) => cardOf(page, kind).locator('summary');
 const control = (page, name) => cardOf(page).locator(`.argument[data-name="${name}"]`);
 
-// What the server's card says, its shadow included.
-const cardText = (page) => cardOf(page).getByTestId('ui-schema').evaluate(({ shadowRoot }) => [...shadowRoot.children].map(({ innerText }) => innerText).join('\n'));
+// What the card says: its head, and the server's card, its shadow included.
+const cardText = async (page) => `${(await page.getByTestId('decide-head').allInnerTexts()).join()}\n${await cardOf(page).getByTestId('ui-schema').evaluate(({ shadowRoot }) => [...shadowRoot.children].map(({ innerText }) => innerText).join('\n'))}`;
 
 // Nothing that can be focused, but the fold.
 const focusables = (card) => card.evaluate((element) => [...element.querySelectorAll('button, input, select, textarea, a[href], [tabindex="0"], summary')].map(({ localName }) => localName));
@@ -237,23 +244,23 @@ describe('arming', () => {
   });
 
   test('moved under the pointer: the press is ignored', async (t) => {
-    const { page, answers } = await begin(t, { text: 'order' });
+    const { page, answers } = await begin(t, { text: 'order', page: { height: 1600 } }); // nothing scrolls
     await page.locator('.decide-row[data-state=armed]').waitFor();
     const box = () => button(page, 'Approve').boundingBox();
     const { x, y } = await box();
-    await page.mouse.move(x + 20, y - 30); // where the button is about to be
+    await page.mouse.move(x + 20, y + 75); // where the button is about to be
     await holdArming(page);
     await page.evaluate(() => new Promise((done) => {
       const block = document.createElement('div');
       block.style.height = '48px';
-      document.querySelector('[data-testid=confirm-card]').after(block); // the log follows its end
+      document.querySelector('[data-testid=confirm-card]').before(block);
       requestAnimationFrame(() => requestAnimationFrame(done));
     }));
     await page.mouse.down();
     await page.mouse.up();
     await page.locator('.decide-row[data-state=arming]').waitFor();
     const { y: now, height } = await box();
-    assert.ok(now < y - 30 && y - 30 < now + height, 'it was hit');
+    assert.ok(now < y + 75 && y + 75 < now + height, 'it was hit');
     await goOn(page);
     await page.locator('.decide-row[data-state=armed]').waitFor();
     assert.deepEqual(answers(), []);
@@ -594,13 +601,13 @@ describe('neither yes nor no', () => {
 
 describe('how it looks', () => {
   for (const [name, page] of [
-    ['light', {}], ['dark', { scheme: 'dark' }], ['phone', { width: 390, height: 844, touch: true }], ['zh', { locale: 'zh-CN' }],
-    ['zh-phone-dark', { locale: 'zh-CN', width: 320, height: 700, touch: true, scheme: 'dark' }],
+    ['light', {}], ['zh-phone-dark', { locale: 'zh-CN', width: 320, height: 700, touch: true, scheme: 'dark' }],
+    ...LONG_FORM ? [['dark', { scheme: 'dark' }], ['phone', { width: 390, height: 844, touch: true }], ['zh', { locale: 'zh-CN' }]] : [],
   ]) {
     test(name, async (t) => {
       const home = await begin(t, { text: page.locale ? '下单' : 'order', page });
-      await home.page.locator('.decide-row[data-state=armed]').waitFor();
       await screen(home.page, `confirm-${name}`);
+      await readAll(home.page);
       await press(home.page, page.locale ? '修改' : 'Edit');
       await control(home.page, 'count').getByRole('textbox').fill('7');
       await screen(home.page, `confirm-${name}-edit`);

@@ -8,13 +8,14 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
+const PIECES_MAX = 20; // of what a server says on a WebSocket
 const REQUEST = /^([A-Z]+ \S+) HTTP\/1\.[01]\r\n/;
 
 // `target` is a server, or its address: {url, cut(), hold(), release(), refuse(on), to(target), seen(pattern),
-// open(pattern), close()}. `seen` counts the requests so far whose 'METHOD /path' matches, `open` the open connections
-// whose last request matches.
+// open(pattern), told(pattern), close()}. `seen` counts the requests so far whose 'METHOD /path' matches, `open` the open
+// connections whose last request matches, `told` those on which the server has said what matches, in one piece.
 export async function cuttingProxy(target) {
-  const lines = new Set(); // {client, upstream, request}
+  const lines = new Set(); // {client, upstream, request, upgraded, pieces}
   const requests = [];
   let { hostname, port } = new URL(target.url ?? target);
   let held = false, refusing = false;
@@ -45,11 +46,11 @@ export async function cuttingProxy(target) {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     if (refusing) return client.resetAndDestroy();
     const upstream = connect({ host: hostname, port, allowHalfOpen: true, noDelay: true });
-    const line = { client, upstream, request: '', upgraded: false };
+    const line = { client, upstream, request: '', upgraded: false, pieces: [] };
     lines.add(line);
     for (const socket of [client, upstream]) socket.on('error', () => drop(line)).on('close', () => drop(line));
     pass(client, upstream, (bytes) => read(line, bytes));
-    pass(upstream, client);
+    pass(upstream, client, (bytes) => { if (line.upgraded && line.pieces.length < PIECES_MAX) line.pieces.push(bytes.toString('latin1')); });
     if (held) for (const socket of [client, upstream]) socket.pause();
   });
   server.listen(0, '127.0.0.1');
@@ -71,6 +72,7 @@ export async function cuttingProxy(target) {
     to(next) { ({ hostname, port } = new URL(next.url ?? next)); },
     seen: (pattern) => requests.filter((request) => pattern.test(request)).length,
     open: (pattern) => [...lines].filter(({ request }) => pattern.test(request)).length,
+    told: (pattern) => [...lines].filter(({ pieces }) => pieces.some((piece) => pattern.test(piece))).length,
     async close() {
       const closed = once(server, 'close');
       server.close();

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 
-import { axe, cuttingProxy, screen, startScripted, until } from './kit.mjs';
+import { axe, cuttingProxy, LOOKS, screen, startScripted, until } from './kit.mjs';
 import { begin, composer, CONFIG, inboxOf, LINES, log, row, say, stage } from './stage.mjs';
 
 const { ending, open, own, server } = stage();
@@ -65,7 +65,7 @@ describe('notices', () => {
 
   test('a question that opens while nobody looks; a press goes to it', async () => {
     const at = await own();
-    const { page, context } = await open('#/settings', { at, permissions: ['notifications'] });
+    const { page, context } = await open('#/settings', { at, permissions: ['notifications'], whole: true }); // the other has no notices
     await context.addInitScript(listenToNotices);
     await page.reload();
     const toggle = page.getByTestId('notify');
@@ -310,7 +310,7 @@ describe('every page', () => {
   });
   after(() => at?.stop());
 
-  for (const locale of ['en', 'zh-CN']) for (const scheme of ['light', 'dark']) for (const width of [1280, 390]) {
+  for (const { locale, scheme, width } of LOOKS) {
     test(`has no barriers: ${locale} ${scheme} ${width}`, async () => {
       const { page } = await open('', { at, locale, scheme, width, height: width > 800 ? 860 : 800, touch: width < 800 });
       for (const hash of PAGES) {

@@ -25,24 +25,33 @@ export { cuttingProxy } from './cutting-proxy.mjs';
 
 export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const SCREENS = join(ROOT, 'build/screens');
-const PROGRAMS = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const PROGRAMS = [process.env.CHROMIUM, '/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const STEP_MS_MAX = 30_000;
+const POLL_MS = 20, POLL_MS_MAX = 200; // of until(): longer each time, since every look costs
+
+// Languages, schemes and widths for what is about layout only: a pair that differs in everything, or, in the long form of
+// the tests, all of them.
+export const LONG = Boolean(process.env.FERMATA_LONG);
+export const LOOKS = ['en', 'zh-CN'].flatMap((locale) => ['light', 'dark'].flatMap((scheme) => [1280, 390].map((width) => ({ locale, scheme, width }))))
+  .filter(({ locale, scheme, width }) => LONG || ['en light 1280', 'zh-CN dark 390'].includes(`${locale} ${scheme} ${width}`));
 
 // Resolves with what `fn` gives once that is truthy.
 export async function until(what, fn, ms = 40_000) {
-  for (const end = Date.now() + ms; ;) {
+  const end = Date.now() + ms;
+  for (let pause = POLL_MS; ; pause = Math.min(pause * 1.5, POLL_MS_MAX)) {
     const value = await fn();
     if (value) return value;
     if (Date.now() > end) throw new Error(`${what}: not within ${ms} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 
 // ---- browser and page -------------------------------------------------------------------------------------------------
 
-// {browser, close()}. Nothing but loopback can be reached, whatever a page asks for.
-export async function openBrowser(options = {}) {
-  const executablePath = PROGRAMS.find((path) => path && existsSync(path));
+// {browser, close()}. Nothing but loopback can be reached, whatever a page asks for. It is Chromium without a window of its
+// own, at half the cost; `whole`: the one that people have, for what only that can do.
+export async function openBrowser({ whole = false, ...options } = {}) {
+  const executablePath = PROGRAMS.find((path) => path && existsSync(path) && !(whole && path.includes('headless')));
   assert.ok(executablePath, 'no Chromium: run scripts/setup test, or set CHROMIUM');
   const browser = await chromium.launch({
     executablePath,
@@ -99,15 +108,16 @@ function watch(context, origin, problems, sent, requests) {
 // parsed; `requests`: {method, path, body} of every request; `tab(url)` opens one more page beside it. done() fails if
 // there were problems, and closes all; it may be called twice, so `t.after(done)` is the usual way.
 //
+// Nothing moves by itself, since every frame is drawn without a graphics card: `motion` is for tests that are about it.
 // `storage` are entries of localStorage to begin with; `permissions` are Chromium's names ('clipboard-read', ...).
 export async function newPage(browser, {
-  url, locale = 'en', scheme = 'light', width = 1280, height = 800, reducedMotion = false, touch = false, storage = {},
+  url, locale = 'en', scheme = 'light', width = 1280, height = 800, motion = false, touch = false, storage = {},
   permissions = [], timezone = 'Asia/Shanghai', forcedColors = 'none',
 } = {}) {
   const { origin } = new URL(url);
   const local = Object.entries(storage).map(([name, value]) => ({ name, value: String(value) }));
   const context = await browser.newContext({
-    locale, colorScheme: scheme, viewport: { width, height }, reducedMotion: reducedMotion ? 'reduce' : 'no-preference',
+    locale, colorScheme: scheme, viewport: { width, height }, reducedMotion: motion ? 'no-preference' : 'reduce',
     hasTouch: touch, isMobile: touch, permissions, timezoneId: timezone, forcedColors,
     storageState: { cookies: [], origins: local.length ? [{ origin, localStorage: local }] : [] },
   });
@@ -123,7 +133,7 @@ export async function newPage(browser, {
     return page;
   };
   const end = async () => {
-    await Promise.allSettled(context.pages().map((page) => page.evaluate('0'))); // what it reported before has arrived
+    await Promise.allSettled(context.pages().map((page) => page.evaluate(() => 0))); // what it reported before has arrived
     await context.close();
     problems.check();
   };

@@ -21,8 +21,10 @@ const HTML = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="v
 
 const TEST = `
 import { MarkdownView, markdownNode } from './src/markdown/index.ts';
+import { wantedTexts } from './src/i18n.ts';
 import { prefs } from './src/prefs.ts';
 import './src/css/app.css';
+await wantedTexts.value.begin();
 window.md = { MarkdownView, markdownNode, prefs };`;
 
 export async function serveMarkdown() {

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { axe, newPage, openBrowser, screen, startScripted, until } from './kit.mjs';
+import { axe, LOOKS, newPage, openBrowser, screen, startScripted, until } from './kit.mjs';
 
 const BOOKED = { title: '季度评审 Quarterly review', start_time: '2030-01-31T15:00:00+08:00', end_time: '2030-01-31T16:00:00+08:00', location: '3 号会议室' };
 const WORDS = {
@@ -56,39 +56,35 @@ const answerAll = async (threadId, type, body) => {
   }
 };
 
-for (const locale of ['en', 'zh-CN']) {
-  for (const scheme of ['light', 'dark']) {
-    for (const width of [1280, 390]) {
-      const name = `${locale}-${scheme}-${width}`;
-      test(`every kind of card, ${name}`, async (t) => {
-        const { page, done } = await newPage(chromium.browser, { url: `${server.url}/`, locale, scheme, width, height: 844, touch: width < 600 });
-        t.after(done);
-        await page.getByTestId('composer').waitFor();
-        await fits(page, `greeting-${name}`);
-        await page.getByTestId('composer').fill(WORDS[locale].all);
-        await page.getByTestId('send').click();
-        const threadId = await until('its address', async () => /#\/t\/([^/]+)/.exec(page.url())?.[1]);
-        const plans = page.getByTestId('confirm-card').filter({ has: page.locator('[data-plan]') });
-        assert.equal(await plans.count(), 0);
-        await page.getByTestId('ask-card').waitFor();
-        await fits(page, `asked-${name}`);
-        await answerAll(threadId, 'confirm', { decision: 'reject', comment: '请换个时间 another time' });
-        await answerAll(threadId, 'ask_user', { choices: ['c2'] });
-        await until('both cards', async () => await page.getByTestId('ask-card').count() === 2 && await page.getByTestId('confirm-card').count() === 2);
-        await page.locator('.hljs, .md pre').first().waitFor();
-        await fits(page, `open-${name}`);
-        await page.getByTestId('turn').last().evaluate((turn) => turn.scrollIntoView());
-        await fits(page, `turn-${name}`);
-        await answerAll(threadId, 'confirm', { decision: 'edit', args: { ...BOOKED, title: '改过的标题 Changed' } });
-        await answerAll(threadId, 'ask_user', { answer: '文艺风 poetic' });
-        await page.getByText(WORDS[locale].done, { exact: true }).waitFor();
-        await fits(page, `done-${name}`);
-        for (const view of ['inbox', 'settings']) {
-          await page.evaluate((to) => { location.hash = `#/${to}`; }, view);
-          await page.getByTestId('log').waitFor({ state: 'detached' });
-          await fits(page, `${view}-${name}`);
-        }
-      });
+for (const { locale, scheme, width } of LOOKS) {
+  const name = `${locale}-${scheme}-${width}`;
+  test(`every kind of card, ${name}`, async (t) => {
+    const { page, done } = await newPage(chromium.browser, { url: `${server.url}/`, locale, scheme, width, height: 844, touch: width < 600 });
+    t.after(done);
+    await page.getByTestId('composer').waitFor();
+    await fits(page, `greeting-${name}`);
+    await page.getByTestId('composer').fill(WORDS[locale].all);
+    await page.getByTestId('send').click();
+    const threadId = await until('its address', async () => /#\/t\/([^/]+)/.exec(page.url())?.[1]);
+    const plans = page.getByTestId('confirm-card').filter({ has: page.locator('[data-plan]') });
+    assert.equal(await plans.count(), 0);
+    await page.getByTestId('ask-card').waitFor();
+    await fits(page, `asked-${name}`);
+    await answerAll(threadId, 'confirm', { decision: 'reject', comment: '请换个时间 another time' });
+    await answerAll(threadId, 'ask_user', { choices: ['c2'] });
+    await until('both cards', async () => await page.getByTestId('ask-card').count() === 2 && await page.getByTestId('confirm-card').count() === 2);
+    await page.locator('.hljs, .md pre').first().waitFor();
+    await fits(page, `open-${name}`);
+    await page.getByTestId('turn').last().evaluate((turn) => turn.scrollIntoView());
+    await fits(page, `turn-${name}`);
+    await answerAll(threadId, 'confirm', { decision: 'edit', args: { ...BOOKED, title: '改过的标题 Changed' } });
+    await answerAll(threadId, 'ask_user', { answer: '文艺风 poetic' });
+    await page.getByText(WORDS[locale].done, { exact: true }).waitFor();
+    await fits(page, `done-${name}`);
+    for (const view of ['inbox', 'settings']) {
+      await page.evaluate((to) => { location.hash = `#/${to}`; }, view);
+      await page.getByTestId('log').waitFor({ state: 'detached' });
+      await fits(page, `${view}-${name}`);
     }
-  }
+  });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The page's files as the binary serves them: every line of build/page/manifest.txt, in every encoding, byte for byte; what
-// may be cached; the policy to the letter; what it weighs; and that nothing of it names another origin.
+// may be cached; the policy to the letter; and that nothing of it names another origin.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -13,7 +13,6 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { assertProblem, bearer, call, Home, run } from '../api/home.mjs';
 import { newPage, openBrowser, ROOT, startScripted, within } from './kit.mjs';
 
-const GZIP_BYTES_MAX = 70_000;
 const ANSWER_MS_MAX = 20_000;
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
   + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -105,6 +104,7 @@ describe('a file of the page', () => {
       assert.equal(headers['cache-control'], immutable ? FOREVER : 'no-cache', path);
       if (immutable) assert.match(path, /-[0-9A-Za-z]{8,16}\.\w+$/);
     }
+    for (const { path, immutable } of files) if (/\.(js|css)$/.test(path)) assert.ok(immutable, path);
     const kept = files.filter(({ immutable }) => immutable).map(({ path }) => path);
     assert.ok(kept.some((path) => path.endsWith('.js')) && kept.some((path) => path.endsWith('.css')), String(kept));
     for (const path of ['/', '/icon.svg']) assert.ok(files.some((file) => file.path === path && !file.immutable), path);
@@ -127,7 +127,7 @@ describe('a file of the page', () => {
       const named = [...text.matchAll(/(?:https?:|wss?:)?\/\/[a-z0-9-]+(?:\.[a-z0-9-]+)+[^\s"'`<>)]*/gi)].map(([address]) => address);
       assert.deepEqual(named.filter((address) => !WORDS.some((word) => address.startsWith(word))), [], path);
       assert.doesNotMatch(text, /url\(\s*["']?(?:[a-z]+:|\/\/)/i, path);
-      for (const [, name] of text.matchAll(/["'(/]([a-z]+-[0-9A-Za-z]{8,16}\.(?:js|css|svg))\b/g)) {
+      for (const [, name] of text.matchAll(/["'(/]([A-Za-z-]+-[0-9A-Za-z]{8,16}\.(?:js|css|svg))\b/g)) {
         assert.ok(paths.has(`/${name}`), `${path} names ${name}`);
       }
     }
@@ -137,16 +137,13 @@ describe('a file of the page', () => {
     }
   });
 
-  test('weighs little with all the others together that a page loads', async (t) => {
-    let total = 0;
+  test('is no larger with gzip, and with brotli smaller again', async (t) => {
     for (const { path, bytes } of files) {
       const { bytes: gzip } = await get(path, { 'accept-encoding': 'gzip' });
       const { bytes: br } = await get(path, { 'accept-encoding': 'br' });
       t.diagnostic(`${path}: ${bytes.length} bytes, ${gzip.length} with gzip, ${br.length} with brotli`);
-      if (path !== '/licences.txt' && path !== '/favicon.ico') total += gzip.length; // for who asks; the icon's other name
+      assert.ok(br.length <= gzip.length && gzip.length <= bytes.length, path);
     }
-    t.diagnostic(`all: ${total} bytes with gzip`);
-    assert.ok(total <= GZIP_BYTES_MAX, `${total} bytes with gzip are over ${GZIP_BYTES_MAX}`);
   });
 
   test('is found by its exact name only', async () => {

@@ -48,9 +48,11 @@ export function stage() {
       return one;
     },
 
-    // A page of the shared server, or of `at`.
-    async open(hash = '', { at = server, ...options } = {}) {
-      const one = await newPage(browser, { url: `${at.url}/${hash}`, ...options });
+    // A page of the shared server, or of `at`; `whole`: in a browser of its own (kit.mjs).
+    async open(hash = '', { at = server, whole, ...options } = {}) {
+      const other = whole && await openBrowser({ whole });
+      if (other) ending.push(other.close);
+      const one = await newPage(other?.browser ?? browser, { url: `${at.url}/${hash}`, ...options });
       ending.push(one.done);
       await one.page.locator('.head, .sign').first().waitFor();
       return one;

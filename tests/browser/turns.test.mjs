@@ -12,12 +12,13 @@ const look = { name: 'calendar_read', args: { from: '2030-01-31T00:00:00+08:00',
 const large = { name: 'large', args: {} };
 const big = { rows: Array.from({ length: 400 }, (_, n) => `row ${n} 第${n}行`) };
 const ACTIONS = [
-  { label: 'Go', action: { type: 'navigation', path: '/inbox' } },
+  { label: 'Go', action: { type: 'navigation', path: '/inbox', params: { of: 'two words', n: 2 } } },
   { label: 'Open', action: { type: 'url', url: '/healthz' } },
   { label: 'Event', action: { type: 'event', event: 'picked', payload: { n: 1 } } },
   { label: 'Tool', action: { type: 'tool', toolId: 'calendar_read', params: look.args } },
   { label: 'Copy', action: { type: 'copy', content: 'copied words 复制' } },
   { label: 'Send', action: { type: 'payload', payload: { answer: 'yes' } } },
+  { label: 'Lost', action: { type: 'navigation', path: '/orders/7' } },
 ];
 const LINES = [
   { match: '^walk', turns: [{ text: 'First.', delay_ms: 1500, calls: [look] }, { text: 'Reported.', delay_ms: 1500, chunk: 2, gap_ms: 60 }] },
@@ -187,6 +188,7 @@ test('a plan is a card with marks', async (t) => {
   const plan = page.getByTestId('plan');
   assert.match(await plan.innerText(), /2 \/ 2/);
   assert.deepEqual(await plan.locator('li').evaluateAll((list) => list.map((item) => item.dataset.state)), ['done', 'done']);
+  assert.match(await plan.locator('li').nth(1).innerText(), /Tell by model/);
   await screen(page, 'plan');
 });
 
@@ -214,15 +216,22 @@ test('the six actions of a card', async (t) => {
   await until('the press', () => pressed().length === 1);
   assert.equal(JSON.parse(pressed()[0].body).actionId, 'a2');
   await page.getByText('Sent').first().waitFor();
+  await page.locator('article[data-kind=user]').filter({ hasText: '{"event":"picked","payload":{"n":1}}' }).waitFor(); // the agent has heard of it
+  await page.locator('article[data-kind=agent]').nth(1).waitFor();
 
   let pass;
   const answered = new Promise((resolve) => { pass = resolve; });
   await page.route('**/actions', (route) => answered.then(() => route.continue())); // both presses come before its answer
   await button('Send').dblclick();
   pass();
-  await page.locator('article[data-kind=agent]').nth(1).waitFor(); // it began a run
+  await page.locator('article[data-kind=agent]').nth(2).waitFor(); // it began a run
   assert.equal(pressed().length, 2);
 
+  const here = page.url();
+  await button('Lost').first().click();
+  await page.getByText('There is no such place here').first().waitFor();
+  assert.equal(page.url(), here, 'still in the chat');
   await button('Go').first().click();
-  await until('the inbox', () => page.url().endsWith('#/inbox'));
+  await until('the inbox', () => page.url().endsWith('#/inbox?of=two+words&n=2'));
+  await page.getByTestId('inbox').waitFor();
 });

@@ -393,20 +393,45 @@ describe('hostile cards', () => {
     }
     const { page } = await show(t, [card(Array.from({ length: 5000 }, (_, i) => text(`node ${i}`)))], { width: 320 });
     assert.equal(await count(page, 'p.body'), 1999);
-    assert.ok((await read(page)).endsWith('node 1998…'));
+    const cut = () => page.evaluate(() => [window.cards[0].cut, window.cards[0].getAttribute('cut'), window.cards[0].shadowRoot.querySelector('.cut')?.textContent]);
+    const lost = Array.from({ length: 3001 }, (_, i) => `node ${i + 1999}`).join('').length;
+    assert.deepEqual(await cut(), [lost, String(lost), `… ${lost} more characters are not shown`]);
+    assert.ok((await read(page)).endsWith(`node 1998… ${lost} more characters are not shown`));
     await set(page, { ...card([]), root: deep });
     const shown = await read(page);
-    assert.ok(shown.includes('level 77') && shown.includes('after 99') && !shown.includes('level 76') && shown.endsWith('…'), shown.slice(-200));
+    assert.ok(shown.includes('level 77') && shown.includes('after 99') && !shown.includes('level 76') && /… \d+ more characters are not shown$/.test(shown), shown.slice(-200));
     await set(page, card([{ type: 'kv', items: Array.from({ length: 9000 }, (_, i) => ({ key: `k${i}`, value: i })) }, text('behind')]));
     assert.equal(await count(page, 'dt'), 4000);
-    assert.ok((await read(page)).endsWith('behind…'));
+    assert.match(await read(page), /behind… \d+ more characters are not shown$/);
     await set(page, card([
       text('x'.repeat(1_000_000)), { type: 'badge', label: 'y'.repeat(100_000) },
       button('a0', { type: 'event', event: 'e' }, { label: 'z'.repeat(100_000) }),
     ]));
-    assert.equal((await read(page)).length, 3 * (65_536 + 1));
+    const missing = 1_000_000 + 2 * 100_000 - 3 * 65_536;
+    assert.deepEqual(await cut(), [missing, String(missing), `… ${missing} more characters are not shown`]);
+    assert.equal((await read(page)).length, 3 * (65_536 + 1) + `… ${missing} more characters are not shown`.length);
     const [inside, window_] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.ok(inside <= window_, `${inside} px in a window of ${window_}`);
+  });
+
+  test('what is cut is said, at the limit and above it, in both languages; what is whole says nothing', async (t) => {
+    const { page } = await show(t, [card([])]);
+    await page.evaluate(() => {
+      window.told = [];
+      document.addEventListener('ui-cut', ({ detail }) => window.told.push(detail.cut));
+    });
+    const row = (value) => card([{ type: 'kv', items: [{ key: 'k', value }] }]);
+    for (const [schema, cut] of [
+      [card([text('x'.repeat(65_535))]), 0], [card([text('x'.repeat(65_536))]), 0], [card([text('x'.repeat(65_537))]), 1], [row('y'.repeat(65_536)), 0],
+      [row(`${'y'.repeat(65_536)} and delete everything`), 22], [row({ deep: 'z'.repeat(65_536) }), 11], [card([text('left out', { cut: 7 })]), 7], [card([text('all')]), 0],
+    ]) {
+      await set(page, schema);
+      assert.deepEqual(await page.evaluate(() => [window.cards[0].cut, window.cards[0].getAttribute('cut')]), [cut, cut ? String(cut) : null]);
+      assert.equal(await count(page, '.cut'), cut ? 1 : 0);
+    }
+    assert.deepEqual(await page.evaluate(() => window.told), [1, 0, 22, 11, 7, 0]);
+    await set(page, card([text('x'.repeat(65_540))], { locale: 'zh-CN' }));
+    assert.ok((await read(page)).endsWith('… 还有 4 个字符未显示'));
   });
 
   test('a wrong type is as if it were not there', async (t) => {

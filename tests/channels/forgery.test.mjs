@@ -255,7 +255,7 @@ const LATE = [
 const presses = (name, data, told = TROUBLE) => ({ name, on: ['telegram', 'wechat_oa', 'webhook'], forge: async (state) => {
   const from = state.line.seen('alice').length;
   await pressed(state, data(state));
-  if (told) assert.ok(state.line.seen('alice').slice(from).some(({ text }) => told.test(text)), 'told');
+  if (told) await waitFor('alice to be told', () => state.line.seen('alice').slice(from).some(({ text }) => told.test(text)));
 } });
 const BUTTONS = [
   presses('"approve"', ({ open }) => `c:${open.interactionId}:approve`),

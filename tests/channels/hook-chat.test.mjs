@@ -3,10 +3,11 @@
 // Conversations over a program of the operator's: signed both ways, each message once.
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 
 import { startBridge } from './hook.mjs';
+import { rows } from '../api/asking.mjs';
 import { waitFor } from '../api/talk.mjs';
 import { startChannels } from './kit.mjs';
 
@@ -33,6 +34,17 @@ describe('a webhook channel', () => {
     await bridge.press('爱丽丝 1', asked, asked.buttons[1].label);
     assert.equal((await bridge.waitForSend(DONE)).class, 'final');
     assert.deepEqual(bridge.violations, []);
+  });
+
+  test('nobody is somebody else by being called like the hash of a long id', async (t) => {
+    const { home, bridge } = await startBridged(t);
+    const long = `alice-${'x'.repeat(200)}`, hash = createHash('sha256').update(long).digest('hex');
+    for (const sender of [long, hash]) {
+      await bridge.say(sender, '订会议');
+      await waitFor('a question', () => bridge.sends.some(({ to, text }) => to === sender && QUESTION.test(text)));
+    }
+    const owners = rows(home, 'SELECT DISTINCT owner FROM threads ORDER BY owner').map(({ owner }) => owner);
+    assert.deepEqual(owners, [`own#${hash}`, `own:${hash}`]);
   });
 
   test('the same id is the same message', async (t) => {

@@ -319,6 +319,8 @@ describe('the platform', () => {
     const long = 'word '.repeat(12 * 700);
     const { home, ilink } = await startWeixin(t, { lines: [{ match: '^long', turns: [{ text: long }] }, { turns: [{ text: 'Hello.' }] }] });
     await linked(home, ilink, 'alice');
+    // A send that is noted only behind the next message counts against that one.
+    await waitFor('the first words are noted', () => !rows(home, 'SELECT 1 FROM channel_outbox WHERE state<3').length);
     ilink.say('alice', 'long');
     await waitFor('eight parts', () => ilink.sends.length >= 1 + 8); // two sends are kept for questions
     ilink.say('alice', 'and?');

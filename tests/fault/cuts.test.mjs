@@ -17,7 +17,7 @@ import { AGENT, history, isEnd, openEvents, postRun, startTalk, user, waitFor } 
 import { within } from '../api/server.mjs';
 import { chance, seed } from './chance.mjs';
 
-const ROUNDS = Number(process.env.FERMATA_CUTS ?? 1000);
+const ROUNDS = Number(process.env.FERMATA_CUTS ?? 300);
 const THREADS = 4;
 const READERS = 3;
 const RESTART_EVERY = 10;

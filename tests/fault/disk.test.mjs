@@ -66,6 +66,10 @@ test('a full disk refuses what is new, keeps what is old, and heals without a re
   assertProblem(refused, 507, 'storage_full');
   assert.equal((await history(server, 'old')).messages.length, 2, 'reads go on');
   assert.equal((await call(server, 'GET', '/healthz')).status, 200);
+  const unready = await call(server, 'GET', '/readyz');
+  assertProblem(unready, 503, 'store_unavailable');
+  assert.match(unready.json().detail, /disk is full/);
+  assert.equal(unready.headers['retry-after'], '1');
   const late = await openEvents(t, server, 'old', { query: '?after=0' });
   await late.until(endOf('r0'));
   const shown = events.all.length;
@@ -80,6 +84,7 @@ test('a full disk refuses what is new, keeps what is old, and heals without a re
   await unlink(join(disk.folder, 'ballast'));
   const freed = Date.now();
   await within(HEAL_MS_MAX, 'the run goes on', events.until(endOf('r1')));
+  await waitFor('it is ready', async () => (await call(server, 'GET', '/readyz')).status === 200, HEAL_MS_MAX);
   assert.equal((await say('after', 'after', 'hello')).status, 202);
   t.diagnostic(`refused after ${n - 1} more messages; healed ${Date.now() - freed} ms after space was freed`);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server is killed before every call of a scenario that leaves something behind, and the kinds of calls (the call
-// with its whole stack of callers) that an undisturbed run makes are killed at least once each. FERMATA_KILLS adds as
-// many kills at random places.
+// The server is killed before calls of a scenario that leave something behind: at least once at each kind of call (the
+// call with its whole stack of callers) that an undisturbed run makes, and at BY_CHANCE places by chance. With
+// FERMATA_KILLS at every single call, and that many by chance.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -15,6 +15,7 @@ import { attempt, judge, killAt, makeFolder, readLog, watched } from './kill.mjs
 import { checkDatabase, checkTold } from './oracle.mjs';
 
 const KILLS = Number(process.env.FERMATA_KILLS ?? 0);
+const BY_CHANCE = KILLS || 30;
 const AT_ONCE = 3;
 const CALLS_MIN = 100; // of the scenario; fewer means that nobody counted
 const TRIES = 10; // for a kind of call that not every run makes: threads take turns in another order each time
@@ -61,8 +62,8 @@ test('killed before any call that leaves something behind, nothing is lost', asy
     killed.set(victim.group, (killed.get(victim.group) ?? 0) + 1);
   };
   const random = chance();
-  await killAll(calls.map(({ n }) => n), done);
-  await killAll(Array.from({ length: KILLS }, () => 1 + random(calls.length)), done);
+  if (KILLS) await killAll(calls.map(({ n }) => n), done);
+  await killAll(Array.from({ length: BY_CHANCE }, () => 1 + random(calls.length)), done);
   const missing = (of) => [...of].filter((group) => !killed.has(group));
   for (let tries = 0; tries < TRIES_MAX && missing(tries < TRIES ? groups : sure).length; tries++) await killAll(missing(tries < TRIES ? groups : sure), done);
   const missed = missing(groups);

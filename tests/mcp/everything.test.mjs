@@ -97,7 +97,7 @@ for (const { http, name } of WAYS) {
       assert.deepEqual([asks.effect, asks.risk], ['write', 'external']);
       assert.ok(!tools.has('everything.trigger-sampling-request') && !tools.has('everything.get-roots-list')); // we offer neither
       assert.ok(!tools.has('everything.simulate-research-query')); // it runs only as a task
-      assert.match(home.server.stderr(), /tool left out.*simulate-research-query/);
+      await waitFor('it is said', () => /tool left out.*simulate-research-query/.test(home.server.stderr()));
     });
 
     for (const [word, tool, , expected] of RESULTS) {

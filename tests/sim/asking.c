@@ -19,7 +19,6 @@
  */
 #include "base/limits.h"
 #include "sim.h"
-#include "store/rows.h"
 #include "tool/elicit.h"
 #include "tool/tools.h"
 
@@ -79,17 +78,17 @@ static bool parts(const struct inquiry *asking)
 }
 
 /* The state is "s1" behind the first round. */
-static unsigned round_of(const struct flight *flight)
+static unsigned round_of(const struct tool_call *call)
 {
     uint64_t round = 0;
-    if (flight->said.state.len && str_to_u64(str_drop(flight->said.state, 1), &round)) return 0;
+    if (call->state.len && str_to_u64(str_drop(call->state, 1), &round)) return 0;
     return (unsigned)round;
 }
 
-bool asking_holds_back(struct sim *sim, const struct flight *flight)
+bool asking_holds_back(const struct tool_call *call)
 {
-    const struct inquiry *asking = &deed_of(sim, flight->call_id)->asking;
-    return parts(asking) && round_of(flight) < asking->rounds;
+    const struct inquiry *asking = &deed_of(call->sim, call->call_id)->asking;
+    return parts(asking) && round_of(call) < asking->rounds;
 }
 
 /* What kind of call it is, once and for all. */
@@ -114,118 +113,120 @@ static bool same_reply(const struct place *place, const struct tool_reply *reply
     return str_eq(place->action, reply->action) && str_eq(place->content, reply->content);
 }
 
-/* It is started with all that was said, and with the state that it gave. */
-static void check_said(struct sim *sim, const struct inquiry *asking, const struct flight *flight)
+/* It is started with all that was said, and with the state that it gave. Who asked on the line may be
+ * told of the newest replies a moment later. */
+static void check_said(struct sim *sim, const struct inquiry *asking, const struct tool_call *call)
 {
-    bool whole = flight->said.count == asking->place_count;
+    bool whole = call->said_count == asking->place_count;
     for (size_t i = 0; whole && i < asking->place_count; i++) {
-        whole = same_reply(&asking->places[i], &flight->said.rows[i].said.reply);
+        bool later = !asking->parted && !call->said[i].reply.action.len;
+        whole = later || same_reply(&asking->places[i], &call->said[i].reply);
         if (asking->parted && !asking->places[i].action.len)
             broken(sim, "%.*s starts again before all its questions have a reply",
-                   STR_ARG(flight->call_id));
+                   STR_ARG(call->call_id));
     }
-    if (!whole) broken(sim, "%.*s is not told what was said", STR_ARG(flight->call_id));
-    if (!str_eq(asking->state, flight->said.state))
-        broken(sim, "%.*s gets another state than it gave", STR_ARG(flight->call_id));
+    if (!whole) broken(sim, "%.*s is not told what was said", STR_ARG(call->call_id));
+    if (!str_eq(asking->state, call->state))
+        broken(sim, "%.*s gets another state than it gave", STR_ARG(call->call_id));
 }
 
-void asking_take_off(struct sim *sim, const struct call *call, struct flight *flight)
+void asking_take_off(struct sim *sim, struct tool_call *call)
 {
     struct deed *deed = deed_of(sim, call->call_id);
     struct inquiry *asking = &deed->asking;
-    const struct tool *tool = tools_find(&sim->house.tools, call->tool);
-    if (deed->flights == 1) decide(sim, asking);
-    if (asked_parse(&sim->life, keep(sim, call->asked), &flight->said))
-        broken(sim, "what was asked for %.*s cannot be read", STR_ARG(call->call_id));
-    check_said(sim, asking, flight);
-    flight->next = flight->said;
-    flight->holds = tool && tool->holds;
-    flight->dead = !sim->calm && one_in(&sim->asking, sim->gone);
-    bool repeated = deed->flights > deed->starts && asking->place_count;
+    if (deed->tool_runs == 1) decide(sim, asking);
+    check_said(sim, asking, call);
+    deed->dead = !sim->calm && one_in(&sim->asking, sim->gone);
+    bool repeated = deed->tool_runs > deed->starts && asking->place_count;
     if (repeated) count(sim, asking->parted ? PARTED_REPEATED : LINE_CRASHED);
-    if (deed->flights > 1 && one_in(&sim->asking, 6))
+    if (deed->tool_runs > 1 && one_in(&sim->asking, 6))
         asking->questions[below(&sim->asking, LINE_ASKED_MAX)] = below(&sim->asking, 3);
 }
 
-void asking_attempt(struct sim *sim, struct flight *flight)
+void asking_attempt(struct sim *sim, struct tool_call *call)
 {
-    struct inquiry *asking = &deed_of(sim, flight->call_id)->asking;
-    flight->resting = false;
-    flight->place = flight->waiting_count = 0;
-    flight->said = flight->next;
-    if (flight->asked_count > 1) flight->asked_count = 1;
-    for (size_t i = 0; i < PLACES_MAX; i++) flight->told[i] = false;
-    for (size_t i = 0; i < PLACES_MAX; i++) flight->waiting[i] = STR_EMPTY;
+    struct inquiry *asking = &deed_of(sim, call->call_id)->asking;
     if (one_in(&sim->asking, 6))
         asking->questions[below(&sim->asking, LINE_ASKED_MAX)] = below(&sim->asking, 3);
 }
 
-/* on_ask of agent/flight.c: they are saved one after the other. */
-static void ask_line(struct sim *sim, struct flight *flight, unsigned question)
+/* The shell saves it, or says no at once. */
+static void ask_line(struct sim *sim, struct tool_call *call, unsigned question)
 {
-    unsigned first = flight->place++;
-    if (flight->asked_count >= PLACES_MAX || sim->process.letting_go) return; /* told no */
-    flight->waiting[first] = elicit_hash(&sim->life, &questions[question]);
-    flight->waiting_count++;
-    flight->asked[flight->asked_count++] =
-        (struct tool_asked){.questions = &questions[question], .count = 1, .first = first};
+    unsigned first = call->place++;
+    trace(sim, "%.*s asks: %u, %.*s", STR_ARG(call->call_id), first,
+          STR_ARG(questions[question].message));
+    call->waiting[first] = true;
+    call->waiting_count++;
+    call->asking = true;
+    call->on_ask(call->arg, &(struct tool_asked){
+                                .questions = &questions[question], .count = 1, .first = first});
+    call->asking = false;
 }
 
 /* The reply may be known from an earlier start. */
-static bool knows(const struct flight *flight, unsigned question)
+static bool knows(const struct tool_call *call, unsigned question)
 {
-    if (flight->place >= flight->said.count || flight->said.state.len) return false;
-    const struct tool_said *said = &flight->said.rows[flight->place].said;
+    if (call->place >= call->said_count || call->state.len) return false;
+    const struct tool_said *said = &call->said[call->place];
     return said->reply.action.len && str_eq(said->question.message, questions[question].message);
 }
 
-static void part(struct sim *sim, struct flight *flight)
+static void part(struct sim *sim, struct tool_call *call)
 {
     struct chance *chance = &sim->asking;
     unsigned first = sim->crowd ? 0 : below(chance, COUNT(questions) - 1);
-    unsigned round = round_of(flight) + 1;
-    bool endless = deed_of(sim, flight->call_id)->asking.rounds == ENDLESS;
+    unsigned round = round_of(call) + 1;
+    bool endless = deed_of(sim, call->call_id)->asking.rounds == ENDLESS;
     bool nothing = endless ? !one_in(chance, 6) : one_in(chance, 8);
     size_t asked = nothing ? 0 : 1 + below(chance, COUNT(questions) - first);
-    flight->over = true;
-    flight->asked[flight->asked_count++] =
-        (struct tool_asked){.questions = &questions[first],
-                            .count = asked,
-                            .state = arena_printf(&sim->life, "s%u", round),
-                            .ended = true};
+    trace(sim, "%.*s parts with %zu questions", STR_ARG(call->call_id), asked);
+    air_land(call);
+    call->on_ask(call->arg, &(struct tool_asked){.questions = &questions[first],
+                                                 .count = asked,
+                                                 .state = arena_printf(&call->arena, "s%u", round),
+                                                 .ended = true});
+    air_free(call);
 }
 
-bool asking_event(struct sim *sim, struct flight *flight)
+bool asking_event(struct sim *sim, struct tool_call *call)
 {
     struct chance *chance = &sim->asking;
-    const struct inquiry *asking = &deed_of(sim, flight->call_id)->asking;
+    const struct deed *deed = deed_of(sim, call->call_id);
+    const struct inquiry *asking = &deed->asking;
     bool line = (asking->how == ASKS_ON_THE_LINE || asking->how == ASKS_BOTH) &&
-                flight->place < asking->count;
+                call->place < asking->count;
     bool steady = sim->calm || sim->crowd || asking->rounds == ENDLESS;
-    if (flight->dead || asking->how == ASKS_NEVER || (!steady && one_in(chance, 6))) return false;
+    if (deed->dead || asking->how == ASKS_NEVER || (!steady && one_in(chance, 6))) return false;
     if (line) {
-        unsigned question = asking->questions[flight->place];
-        if (knows(flight, question))
-            flight->told[flight->place++] = true;
+        unsigned question = asking->questions[call->place];
+        bool another = !sim->calm && one_in(chance, 6);
+        if (knows(call, question))
+            call->told[call->place++] = true;
         else
-            ask_line(sim, flight, question);
-        if (!sim->calm && one_in(chance, 6)) ask_line(sim, flight, QUESTION_SECRET - 1);
+            ask_line(sim, call, question);
+        if (another) ask_line(sim, call, QUESTION_SECRET - 1);
         return true;
     }
-    bool waits = flight->waiting_count && !one_in(chance, 4);
-    if (waits || !asking_holds_back(sim, flight)) return false;
-    part(sim, flight);
+    bool waits = call->waiting_count && !one_in(chance, 4);
+    if (waits || !asking_holds_back(call)) return false;
+    part(sim, call);
     return true;
 }
 
-void asking_told(struct sim *sim, struct flight *flight, size_t at, const struct tool_reply *reply)
+void asking_told(struct sim *sim, struct tool_call *call, size_t at, const struct tool_reply *reply)
 {
-    const struct inquiry *asking = &deed_of(sim, flight->call_id)->asking;
-    trace(sim, "%.*s hears: %zu %.*s", STR_ARG(flight->call_id), at, STR_ARG(reply->action));
-    if (flight->told[at]) broken(sim, "%.*s hears a reply twice", STR_ARG(flight->call_id));
-    if (at >= asking->place_count || !same_reply(&asking->places[at], reply))
-        broken(sim, "%.*s hears what nobody said", STR_ARG(flight->call_id));
-    flight->told[at] = true;
+    const struct inquiry *asking = &deed_of(sim, call->call_id)->asking;
+    trace(sim, "%.*s hears: %zu %.*s", STR_ARG(call->call_id), at, STR_ARG(reply->action));
+    if (at >= PLACES_MAX || call->told[at] || !call->waiting[at]) {
+        broken(sim, "%.*s hears a reply twice", STR_ARG(call->call_id));
+        return;
+    }
+    bool said = at < asking->place_count && same_reply(&asking->places[at], reply);
+    if (!said && !call->asking) broken(sim, "%.*s hears what nobody said", STR_ARG(call->call_id));
+    call->told[at] = true;
+    call->waiting[at] = false;
+    call->waiting_count--;
 }
 
 static bool is_open(struct sim *sim, str interaction_id)
@@ -236,15 +237,15 @@ static bool is_open(struct sim *sim, str interaction_id)
 }
 
 /* Everything that could be handed over was: what it still waits for has to be open. */
-void asking_stalled(struct sim *sim, const struct flight *flight)
+void asking_stalled(struct sim *sim, const struct tool_call *call)
 {
-    const struct inquiry *asking = &deed_of(sim, flight->call_id)->asking;
-    if (flight->over || flight->resting) return;
-    for (size_t i = 0; i < PLACES_MAX; i++)
-        if (flight->waiting[i].len &&
+    const struct deed *deed = deed_of(sim, call->call_id);
+    const struct inquiry *asking = deed ? &deed->asking : NULL;
+    for (size_t i = 0; asking && i < PLACES_MAX; i++)
+        if (call->waiting[i] &&
             (i >= asking->place_count || !is_open(sim, asking->places[i].interaction_id)))
             broken(sim, "question %zu of %.*s waits for a reply, and nobody is asked", i,
-                   STR_ARG(flight->call_id));
+                   STR_ARG(call->call_id));
 }
 
 /* ---- people's side ---- */
@@ -359,6 +360,13 @@ static bool known(struct sim *sim, const struct inquiry *asking, size_t at, int 
     return asking->places[at].action.len || is_open(sim, asking->places[at].interaction_id);
 }
 
+static int question_of(const struct tool_question *asked)
+{
+    for (size_t i = 0; i < COUNT(questions); i++)
+        if (str_eq(questions[i].message, asked->message)) return (int)i;
+    return -1;
+}
+
 struct expected {
     size_t asked, added;
     bool cancelling;
@@ -424,7 +432,7 @@ static void check_asked(struct sim *sim, const struct view *view, const struct i
     bool over = asked->ended && call && call_state_settled(call->state); /* nobody is asked */
     for (size_t i = 0; !over && i < asked->count && !sim->broken[0]; i++) {
         size_t at = asked->first + i;
-        int question = (int)(&asked->questions[i] - questions);
+        int question = question_of(&asked->questions[i]);
         if (known(sim, asking, at, question))
             count(sim, LINE_AGAIN);
         else

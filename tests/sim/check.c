@@ -12,12 +12,14 @@
  *     the audit trail has what people decided.
  *  6. A step from the snapshot gives the bytes of the step from memory.
  *  7. A run that has ended leaves nothing behind.
+ *  8. The steps of a plan say what their calls say (planned.c).
  */
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/rows.h"
 #include "sim.h"
-#include "store/rows.h"
+#include "store/db/sqlite.h"
 #include "tool/tools.h"
 
 static bool is(const struct fact *fact, const char *type)
@@ -64,7 +66,7 @@ static const struct fact_row {
     {FACT_REQUEST, IN_LEG, 4, 3, -1},
     {FACT_TOOL_RESULT, IN_LEG | IN_CANCEL, 5, 4, 4},
     {FACT_RESOLVED, IN_LEG | IN_PAUSE, -1, 1, 3},
-    {FACT_PLAN, IN_LEG, 3, 5, -1},
+    {FACT_PLAN, IN_LEG | IN_CANCEL, 0, 5, 5},
     {FACT_RUN_FINISHED, IN_LEG | IN_CANCEL, 6, 6, 6},
     {FACT_RUN_ERROR, IN_LEG, 6, 6, -1},
 };
@@ -215,6 +217,7 @@ static void check_leg_end(struct sim *sim, const struct reading *r, const struct
     if (log->step_open && !damaged) broken(sim, "a run ends with an open step");
     if (!o->ended) broken(sim, "%s, and the run goes on", fact->type);
     each_has_a_result(sim, "at the end");
+    planned_ended(sim, r->input);
     log->place = LOG_IDLE;
 }
 
@@ -299,6 +302,7 @@ static void check_fact(struct sim *sim, struct reading *r, const struct fact *fa
     if (is(fact, FACT_TOOL_CALL)) check_tool_call(sim, r, data);
     if (is(fact, FACT_TOOL_RESULT)) check_result(sim, data);
     if (is(fact, FACT_REQUEST)) check_request(sim, r, data);
+    if (is(fact, FACT_PLAN)) planned_check(sim, r->o, data);
     if (is(fact, FACT_RESOLVED)) check_resolved(sim, r, data);
     if (is(fact, FACT_RUN_FINISHED) || is(fact, FACT_RUN_ERROR)) check_leg_end(sim, r, fact, data);
 }
@@ -535,11 +539,13 @@ static void check_blobs(struct sim *sim, const struct outcome *o)
         for (size_t j = 0; j < o->blob_count; j++) {
             if (!str_eq(o->blobs[j].message_id, row->id)) continue;
             found++;
-            if (o->blobs[j].waiting != missing || (missing && !o->blobs[j].bytes.len))
+            bool there = o->blobs[j].waiting || blobs_fake_has(sim->blobs, o->blobs[j].path);
+            if (o->blobs[j].waiting != missing ||
+                (missing && !o->blobs[j].bytes.len && !o->blobs[j].spool.len) || !there)
                 broken(sim, "the object of a result is not where its row says");
         }
-        if (found != names) broken(sim, "a result has %zu objects", found);
-        named += names;
+        if (!names != !found || found > 2) broken(sim, "a result has %zu objects", found);
+        named += found; /* a long one has its file, too */
     }
     if (named != o->blob_count) broken(sim, "objects without a row");
 }
@@ -577,7 +583,7 @@ static size_t open_about(const struct sim *sim, str call_id, enum interaction_ty
 
 /* Calls of the run that wait have one interaction, and no other has; but for those of the client, and
  * for tools that ask something themselves (asking.c). */
-static void check_call_rows(struct sim *sim, const struct input *input)
+static void check_call_rows(struct sim *sim, const struct input *input, const struct outcome *o)
 {
     bool shown =
         input->kind != INPUT_RESULT && input->kind != INPUT_START && input->kind != INPUT_TURN;
@@ -598,7 +604,7 @@ static void check_call_rows(struct sim *sim, const struct input *input)
             broken(sim, "a call that is %s waits for a %s", call_state_name(call->state),
                    interaction_type_name(type));
         if (shown && call_state_settled(call->state) && !call->result_id.len &&
-            input->kind == INPUT_RESOLVE && call->ended == input->now)
+            input->kind == INPUT_RESOLVE && change_of(o, call->call_id))
             broken(sim, "what an answer settled is not shown");
         started += call->state == CALL_STARTED;
     }
@@ -635,19 +641,43 @@ static void check_state(struct sim *sim, const struct outcome *o)
     if (state->turns != log->turns) broken(sim, "%u turns are counted", state->turns);
     if (state->active_ms != log->active_ms) broken(sim, "the time worked is counted wrongly");
     if (sim->world.run.legs != log->legs) broken(sim, "the legs are counted wrongly");
-    if (!sim->world.version || !sim->world.snapshot.len) broken(sim, "the run has no snapshot");
+    if (!sim->world.version) broken(sim, "the run has no snapshot");
 }
 
-void check_stored(struct sim *sim, const struct input *input, const struct outcome *o)
+/* The facts, rows and state of a step stand in the database as it returned them. */
+void check_saved(struct sim *sim, const struct outcome *o)
 {
+    const struct world *world = &sim->world;
     if (sim->broken[0]) return;
-    if (o->ended) {
-        check_ended(sim);
-        return;
+    for (size_t i = 0; i < o->fact_count; i++) {
+        const struct fact *fact = &o->facts[i];
+        bool there = fact->seq == (int64_t)(world->fact_count - o->fact_count + i + 1) &&
+                     str_eq(fact->data, world->facts[fact->seq - 1].data) &&
+                     !strcmp(fact->type, world->facts[fact->seq - 1].type);
+        if (!there) broken(sim, "%s is not stored as it was made", fact->type);
     }
-    if (input) check_call_rows(sim, input);
-    check_state(sim, o);
-    if (one_in(&sim->chance, 4)) check_same(sim, o);
+    for (size_t i = 0; i < o->call_count; i++) {
+        const struct call *call = &o->calls[i].call, *row = world_call(sim, call->call_id);
+        bool same = row && row->state == call->state && row->attempts == call->attempts &&
+                    str_eq(row->args, call->args) && str_eq(row->binding, call->binding) &&
+                    str_eq(row->rule, call->rule) && str_eq(row->error, call->error) &&
+                    str_eq(row->model_text, call->model_text) && str_eq(row->asked, call->asked) &&
+                    str_eq(row->result_id, call->result_id) && str_eq(row->spool, call->spool);
+        if (!same) broken(sim, "the row of %.*s is another", STR_ARG(call->call_id));
+    }
+    for (size_t i = 0; i < o->settled_count; i++) {
+        const struct interaction *row = world_interaction(sim, o->settled[i].id);
+        if (!row || row->status != o->settled[i].status)
+            broken(sim, "%.*s is not settled so", STR_ARG(o->settled[i].id));
+    }
+    for (size_t i = 0; i < o->opened_count; i++) {
+        const struct interaction *row = world_interaction(sim, o->opened[i].id);
+        if (!row || row->status != INTERACTION_OPEN || !str_eq(row->args, o->opened[i].args) ||
+            !str_eq(row->binding, o->opened[i].binding))
+            broken(sim, "%.*s is not asked so", STR_ARG(o->opened[i].id));
+    }
+    if (world->run.status != o->status) broken(sim, "the run has another status");
+    if (o->ended == (world->version > 0)) broken(sim, "the run and its snapshot differ");
 }
 
 /* ---- 6: memory and snapshot ---- */
@@ -701,7 +731,7 @@ static struct input probe(struct sim *sim, const struct view *view, struct arena
     return input;
 }
 
-void check_same(struct sim *sim, const struct outcome *o)
+static void check_same(struct sim *sim, const struct outcome *o)
 {
     AUTO(arena_done) struct arena arena;
     AUTO(buf_done) struct buf memory, disk;
@@ -710,12 +740,20 @@ void check_same(struct sim *sim, const struct outcome *o)
     buf_init(&disk, STATE_BYTES_MAX);
     struct view view;
     struct outcome from_disk, from_memory;
+    struct fault why = {0};
     int64_t version;
-    if (!world_load(sim, &arena, &view, &version)) return;
+    enum err e = db_begin(sim->db);
+    if (!e) e = view_load(sim->db, &arena, &sim->world.run, STR("local"), &view, &version, &why);
+    if (db_rollback(sim->db) || e) {
+        broken(sim, "what was saved does not load: %s, %s", err_title(e), why.text);
+        return;
+    }
     struct input input = probe(sim, &view, &arena);
+    sim->probing = true;
     graph_step(&arena, &view, &input, &from_disk);
     view.state = o->state;
     graph_step(&arena, &view, &input, &from_memory);
+    sim->probing = false;
     print_outcome(&disk, &from_disk);
     print_outcome(&memory, &from_memory);
     if (memory.full || !str_eq(buf_str(&memory), buf_str(&disk)))
@@ -724,7 +762,7 @@ void check_same(struct sim *sim, const struct outcome *o)
 
 /* ---- 2: what the model is asked with ---- */
 
-static void check_results_follow(struct sim *sim, const struct context *context, size_t at)
+static void check_results_follow(struct sim *sim, const struct model_request *context, size_t at)
 {
     struct json *calls = NULL;
     size_t next = at + 1;
@@ -763,10 +801,10 @@ static size_t rows_of(const struct sim *sim, str id)
 }
 
 /* No name is offered twice, and of the client's tools just those that may be called. */
-static void check_offered(struct sim *sim, const struct view *view, str tools)
+static void check_offered(struct sim *sim, str tools)
 {
     struct json *list = NULL;
-    size_t found = 0, expected = 0;
+    size_t found = 0;
     if (tools.len && json_parse(&sim->scratch, tools, &list, NULL))
         broken(sim, "the tools that are offered are no JSON");
     for (const struct json *tool = list ? list->child : NULL; tool; tool = tool->next) {
@@ -776,26 +814,26 @@ static void check_offered(struct sim *sim, const struct view *view, str tools)
             if (str_eq(name, json_text(json_get(other, STR("name")))))
                 broken(sim, "%.*s is offered twice", STR_ARG(name));
     }
-    for (size_t i = 0; list && i < view->front.count; i++)
-        expected += client_offers(sim, view->front.rows[i].name);
-    if (found != expected) broken(sim, "%zu tools of the client are offered", found);
+    if (list && found != client_offer_count(sim))
+        broken(sim, "%zu tools of the client are offered", found);
 }
 
-void check_history(struct sim *sim, const struct view *view)
+void check_request_of_model(struct sim *sim, const struct model_request *request)
 {
-    struct context context;
     arena_reset(&sim->scratch);
+    if (sim->press_tool.len) broken(sim, "a button asks the model");
+    if (request->round != sim->log.turns + 1)
+        broken(sim, "turn %u is asked for, and %u are facts", request->round, sim->log.turns);
     each_has_a_result(sim, "the model is asked");
     for (size_t i = 0; i < sim->world.call_count; i++)
         if (rows_of(sim, sim->world.calls[i].result_id) != 1)
             broken(sim, "%.*s does not stand in history once",
                    STR_ARG(sim->world.calls[i].call_id));
-    world_context(sim, &sim->scratch, &view->state, &view->front, &context);
-    check_offered(sim, view, context.tools);
+    check_offered(sim, request->tools);
     size_t results = 0, calls = 0;
-    for (size_t i = 0; i < context.count && !sim->broken[0]; i++) {
-        results += str_eq(context.messages[i].role, STR("tool"));
-        if (context.messages[i].tool_calls.len) check_results_follow(sim, &context, i);
+    for (size_t i = 0; i < request->count && !sim->broken[0]; i++) {
+        results += str_eq(request->messages[i].role, STR("tool"));
+        if (request->messages[i].tool_calls.len) check_results_follow(sim, request, i);
     }
     calls = sim->world.call_count;
     for (size_t i = 0; i < sim->world.message_count; i++)
@@ -806,11 +844,11 @@ void check_history(struct sim *sim, const struct view *view)
 
 /* ---- 7: the end ---- */
 
-void check_ended(struct sim *sim)
+static void check_ended(struct sim *sim)
 {
     const struct world *world = &sim->world;
     if (run_status_open(world->run.status)) broken(sim, "the run ended and is still open");
-    if (world->snapshot.len || world->version) broken(sim, "the run ended and left a snapshot");
+    if (world->version || world->damaged) broken(sim, "the run ended and left a snapshot");
     for (size_t i = 0; i < world->interaction_count; i++)
         if (world->interactions[i].status == INTERACTION_OPEN)
             broken(sim, "the run ended and a question is open");
@@ -830,4 +868,18 @@ void check_ended(struct sim *sim)
         broken(sim, "a button made %zu calls in %u turns", made, sim->log.turns);
     for (size_t i = 0; i < world->fact_count; i++)
         if (world->facts[i].seq != (int64_t)i + 1) broken(sim, "a gap before fact %zu", i + 1);
+}
+
+/* ---- behind a commit ---- */
+
+void check_stored(struct sim *sim, const struct input *input, const struct outcome *o)
+{
+    if (sim->broken[0]) return;
+    if (o->ended) {
+        check_ended(sim);
+        return;
+    }
+    if (input) check_call_rows(sim, input, o);
+    check_state(sim, o);
+    if (one_in(&sim->chance, 4)) check_same(sim, o);
 }

@@ -10,7 +10,7 @@
  *
  * Its chance is its own, so that lives without it stay as they are.
  */
-#include "agent/front.h"
+#include "agent/core/front.h"
 #include "sim.h"
 
 static const char *const names[FRONT_COUNT] = {[FRONT_PAINT] = "paint",
@@ -51,7 +51,7 @@ str client_tool(struct chance *chance)
 /* ---- what it brings ---- */
 
 /* The tools of a request, through the parser; some of them twice, some of no use. */
-struct offer client_request(struct sim *sim)
+struct offer client_request(struct sim *sim, struct arena *arena)
 {
     struct chance *chance = &sim->client.chance;
     struct offer offer = {0};
@@ -60,7 +60,7 @@ struct offer client_request(struct sim *sim)
     if (!sim->client.brings) return offer;
     AUTO(buf_done) struct buf body;
     buf_init(&body, 4096);
-    buf_append(&body, STR("[{\"name\":\"ask_user\"},{\"name\":\"no name\"}"));
+    buf_append(&body, STR("{\"tools\":[{\"name\":\"ask_user\"},{\"name\":\"no name\"}"));
     for (unsigned i = 0; i < FRONT_COUNT; i++) {
         str name = str_c(names[i]);
         if (one_in(chance, 4)) continue;
@@ -68,18 +68,20 @@ struct offer client_request(struct sim *sim)
             buf_printf(&body, ",{\"name\":\"%.*s\",\"description\":\"x\"}", STR_ARG(name));
         if (!server_has(sim, name)) offer.offers |= 1u << i;
     }
-    buf_char(&body, ']');
-    if (json_parse(&sim->life, keep(sim, buf_str(&body)), &json, NULL))
+    buf_append(&body, STR("]}"));
+    offer.input.input = arena_str(arena, buf_str(&body));
+    if (json_parse(arena, offer.input.input, &json, NULL))
         broken(sim, "the tools of a client are no JSON");
     else
-        offer.tools = front_tools_parse(&sim->life, json, &sim->house.tools, &refused);
+        front_read(arena, json, &sim->house.tools, &offer.input, &refused);
     return offer;
 }
 
-void client_load(struct sim *sim, struct arena *arena, struct view *view)
+size_t client_offer_count(const struct sim *sim)
 {
-    if (front_tools_load(arena, sim->world.tools, &view->front))
-        broken(sim, "the tools of a client do not load");
+    size_t count = 0;
+    for (unsigned i = 0; i < FRONT_COUNT; i++) count += client_offers(sim, str_c(names[i]));
+    return count;
 }
 
 /* ---- results ---- */
@@ -147,9 +149,14 @@ size_t client_results(struct sim *sim, struct front_result *out, size_t room)
 void client_reads(struct sim *sim)
 {
     struct process *process = &sim->process;
-    if (sim->house.agent.on_disconnect != DISCONNECT_PAUSE || sim->drill.on) return;
+    bool alone = process->alone;
+    if (sim->house.agent.on_disconnect != DISCONNECT_PAUSE) return;
     if (sim->calm)
-        process->alone = false;
-    else if (process->state != SHELL_GONE && one_in(&sim->client.chance, 12))
-        process->alone = !process->alone;
+        alone = false;
+    else if (sim->drill.on)
+        alone = drill_alone(sim, &sim->world.state);
+    else if (runs_active(process->runs) && one_in(&sim->client.chance, 12))
+        alone = !alone;
+    process->alone = alone;
+    runs_alone(process->runs, sim->world.thread, alone);
 }

@@ -190,11 +190,18 @@ void trail_stored(struct sim *sim, const struct input *input, const struct outco
         struct cell cell = cell_of(sim, input, &o->settled[i]);
         trail->settled[trail->settled_count++] = cell;
         const struct cell *aim = &sim->drill.cell;
-        if (cell.at == aim->at && cell.type == aim->type && cell.decided == aim->decided)
-            sim->drill.met = true;
-        mark_settled(sim, &cell, index_of(sim, o->settled[i].id));
+        size_t index = index_of(sim, o->settled[i].id);
+        bool aimed = cell.at == aim->at && cell.type == aim->type && cell.decided == aim->decided;
+        if (aimed && !sim->drill.met && index < MARKS_MAX) {
+            sim->drill.settled = sim->commits;
+            sim->drill.opened = trail->opened_by[index];
+        }
+        sim->drill.met = sim->drill.met || aimed;
+        mark_settled(sim, &cell, index);
     }
     trail->opened_from = sim->world.interaction_count - o->opened_count;
+    for (size_t i = trail->opened_from; i < sim->world.interaction_count && i < MARKS_MAX; i++)
+        trail->opened_by[i] = sim->commits;
     mark_opened(sim, o);
 }
 

@@ -104,7 +104,7 @@ bool drill_stops(struct sim *sim)
 {
     const struct cell *cell = &sim->drill.cell;
     if (!sim->drill.on || sim->calm || cell->decided != DECIDED_RUN_CANCEL) return false;
-    return aimed_is_open(sim) && (sim->process.flight_count || one_in(&sim->chance, 8));
+    return aimed_is_open(sim) && (sim->process.air_count || one_in(&sim->chance, 8));
 }
 
 static void make_plan(struct speech *speech, size_t at)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sim_agent [OPTIONS] [SEED [COUNT]]: the pure core of the agent in small worlds made from seeds.
+ * sim_agent [OPTIONS] [SEED [COUNT]]: the agent, with its shell and its SQL, in small worlds made from seeds.
  *
  *     -c N   at most N planned crashes for a seed; 0: before and behind every commit
  *     -j N   processes
@@ -138,8 +138,8 @@ static bool act(struct sim *sim, unsigned who)
 {
     bool waits = sim->world.run.status == RUN_WAITING;
     bool slow = !sim->calm && sim->mood.slow && !one_in(&sim->chance, sim->mood.slow);
-    if (who == 0) return !slow && flight_event(sim);
-    if (who == 1) return shell_event(sim);
+    if (who == 0) return !slow && air_event(sim);
+    if (who == 1) return process_event(sim);
     if (waits && one_in(&sim->chance, 4)) sim->now += below(&sim->chance, 10 * 60 * 1000);
     return (sim->calm || waits || one_in(&sim->chance, sim->mood.late)) && people_event(sim);
 }
@@ -149,12 +149,20 @@ static void event(struct sim *sim)
     struct chance *chance = &sim->chance;
     sim->now += below(chance, 20);
     if (!sim->process.alive) {
-        shell_come_back(sim);
+        process_come_back(sim);
+        return;
+    }
+    if (sim->process.stopping) {
+        process_stop_event(sim);
         return;
     }
     if (!sim->calm && one_in(chance, sim->mood.crash)) {
+        if (one_in(chance, 3)) {
+            process_stop(sim);
+            return;
+        }
         trail_died(sim);
-        shell_die(sim);
+        process_die(sim);
         return;
     }
     if (!sim->calm && one_in(chance, sim->mood.stop)) {
@@ -162,38 +170,46 @@ static void event(struct sim *sim)
         return;
     }
     if (!sim->calm) people_meddle(sim);
+    if (!sim->process.alive) return;
     client_reads(sim);
-    if (!sim->process.alive || (one_in(chance, 2) && clock_event(sim))) return;
+    if (one_in(chance, 2) && clock_event(sim)) return;
     unsigned first = below(chance, 3);
     bool acted = false;
     for (unsigned i = 0; i < 3 && !acted; i++) acted = act(sim, (first + i) % 3);
-    if (!acted && world_unfinished(sim) && sim->process.state == SHELL_GONE)
-        broken(sim, "the run is %s and nobody works on it", run_status_name(sim->world.run.status));
+    if (!acted && !process_busy(sim)) process_idle(sim);
 }
 
-static void live_run(struct sim *sim)
+/* Somebody writes when nothing is there to do; or before that, and has to wait. */
+static bool another_run(struct sim *sim)
 {
-    unsigned wild = EVENTS_WILD_MIN + below(&sim->chance, 200);
-    sim->calm = false;
-    sim->run_number++;
-    for (unsigned i = 0; i < 2 && !world_open(sim); i++) {
-        sim->process.alive = true;
-        world_begin(sim);
+    const struct process *process = &sim->process;
+    if (!process->alive || process->stopping || sim->world.queued || sim->begins) return false;
+    if (sim->run_number == sim->runs) return false;
+    return !world_open(sim) || (sim->run_number && !sim->calm && one_in(&sim->chance, 30));
+}
+
+static bool over(const struct sim *sim)
+{
+    const struct process *process = &sim->process;
+    return sim->run_number == sim->runs && !world_open(sim) && process->alive &&
+           !process->stopping && !process_busy(sim) && !runs_active(process->runs);
+}
+
+static void live_all(struct sim *sim)
+{
+    while (!over(sim) && !sim->broken[0]) {
+        if (!sim->events++) sim->wild = EVENTS_WILD_MIN + below(&sim->chance, 200);
+        if (sim->drill.on && sim->drill.met && sim->wild > sim->events + EVENTS_BEHIND_DRILL)
+            sim->wild = sim->events + EVENTS_BEHIND_DRILL;
+        sim->calm = sim->events > sim->wild;
+        if (sim->events == sim->wild + 1) trace(sim, "calm");
+        if (sim->events > sim->wild + EVENTS_CALM_MAX) broken(sim, "the run does not end");
+        if (another_run(sim))
+            people_begin(sim);
+        else
+            event(sim);
     }
-    if (sim->process.alive) shell_wake(sim);
-    for (unsigned i = 0; world_open(sim) && !sim->broken[0]; i++) {
-        if (sim->drill.on && sim->drill.met && wild > i + EVENTS_BEHIND_DRILL)
-            wild = i + EVENTS_BEHIND_DRILL;
-        sim->calm = i >= wild;
-        if (i == wild) trace(sim, "calm");
-        if (i > wild + EVENTS_CALM_MAX) broken(sim, "the run does not end");
-        event(sim);
-    }
-    sim->process.state = SHELL_GONE;
-    sim->process.flight_count = 0;
-    sim->process.letting_go = false;
-    sim->process.again = sim->process.alone = false;
-    sim->process.speech = (struct speech){0}; /* gone with whoever worked on the run */
+    if (!sim->broken[0]) process_idle(sim);
 }
 
 static void sim_init(struct sim *sim, const struct scenario *scenario, struct coverage *coverage,
@@ -201,6 +217,7 @@ static void sim_init(struct sim *sim, const struct scenario *scenario, struct co
 {
     *sim = (struct sim){.scenario = *scenario,
                         .chance = chance_from(scenario->seed, 0, 0),
+                        .random = chance_from(scenario->seed, 2, 2),
                         .coverage = coverage,
                         .trace = telling,
                         .now = 1794722770000};
@@ -211,12 +228,15 @@ static void sim_init(struct sim *sim, const struct scenario *scenario, struct co
     if (one_in(&sim->chance, 2)) drill_init(sim);
     client_init(sim);
     asking_init(sim);
-    shell_init(sim);
+    sim->runs = !sim->drill.on && one_in(&sim->chance, 3) ? RUNS_MAX : 1;
+    world_init(sim);
+    process_init(sim);
 }
 
 static void sim_done(struct sim *sim)
 {
-    shell_done(sim);
+    process_done(sim);
+    world_done(sim);
     arena_done(&sim->life);
     arena_done(&sim->scratch);
 }
@@ -240,35 +260,65 @@ static void on_abort(int signal)
     _exit(99);
 }
 
-/* How many commits it had; false if a promise was broken. */
+struct lived {
+    unsigned commits;
+    uint64_t history;
+    unsigned opened, settled; /* commits of a drill that met its cell; 0: it is none */
+};
+
+/* False if a promise was broken. */
 static bool live(const struct scenario *scenario, struct coverage *coverage, bool telling,
-                 unsigned *ret_commits)
+                 struct lived *ret_lived)
 {
     static struct sim sim; /* large; one life at a time */
     current = *scenario;
     sim_init(&sim, scenario, coverage, telling);
-    unsigned runs = !sim.drill.on && one_in(&sim.chance, 3) ? RUNS_MAX : 1;
-    for (unsigned i = 0; i < runs && !sim.broken[0]; i++) live_run(&sim);
+    live_all(&sim);
     coverage->lives++;
-    *ret_commits = sim.commits;
+    *ret_lived = (struct lived){sim.commits, sim.history, sim.drill.opened, sim.drill.settled};
+    if (!sim.drill.on) ret_lived->settled = 0;
     bool kept = !sim.broken[0];
     if (!kept && coverage->failed < FAILURES_TOLD_MAX) say_life(sim.broken);
     sim_done(&sim);
     return kept;
 }
 
+/* Some crashes leave a file behind, as all do that a server has; memory is quicker. */
+static bool in_file(uint64_t seed)
+{
+    enum { FILES_ONE_IN = 16 };
+    return seed % FILES_ONE_IN == 0;
+}
+
 /* Every planned crash, or as many as are allowed, picked by chance. */
 static bool live_with_crashes(uint64_t seed, unsigned crashes_max, struct coverage *coverage)
 {
-    unsigned commits = 0, ignored;
+    enum { TWICE_ONE_IN = 32, AIMED_MAX = 3 };
+    struct lived lived, again;
     struct chance chance = chance_from(seed, 1, 1);
-    if (!live(&(struct scenario){.seed = seed}, coverage, false, &commits)) return false;
-    unsigned all = 2 * commits, wanted = crashes_max && crashes_max < all ? crashes_max : all;
+    const struct scenario plain = {.seed = seed};
+    if (!live(&plain, coverage, false, &lived)) return false;
+    if (seed % TWICE_ONE_IN == 0) {
+        if (!live(&plain, coverage, false, &again)) return false;
+        if (again.history != lived.history) {
+            say_life("lived twice, it has two histories");
+            return false;
+        }
+    }
+    unsigned all = 2 * lived.commits;
+    unsigned wanted = crashes_max && crashes_max < all ? crashes_max : all;
+    bool aims = lived.settled && wanted < all; /* a few of them fall where the drill looks */
+    for (unsigned i = 0; aims && i < AIMED_MAX && wanted; i++, wanted--) {
+        const unsigned commits[] = {lived.opened, lived.settled, lived.settled + 1};
+        unsigned at = commits[below(&chance, COUNT(commits))];
+        struct scenario scenario = {seed, at, one_in(&chance, 2) ? BEHIND : BEFORE, in_file(seed)};
+        if (!live(&scenario, coverage, false, &again)) return false;
+    }
     for (unsigned i = 0, left = all; i < all && wanted; i++, left--) {
         if (below(&chance, left) >= wanted) continue;
         wanted--;
-        struct scenario scenario = {seed, i / 2 + 1, i % 2 ? BEHIND : BEFORE};
-        if (!live(&scenario, coverage, false, &ignored)) return false;
+        struct scenario scenario = {seed, i / 2 + 1, i % 2 ? BEHIND : BEFORE, in_file(seed)};
+        if (!live(&scenario, coverage, false, &again)) return false;
     }
     return true;
 }
@@ -399,7 +449,8 @@ int main(int argc, char **argv)
     signal(SIGABRT, on_abort);
     if (!o.tell) return run_all(&o);
     static struct coverage coverage;
-    unsigned commits;
+    struct lived lived;
     o.told.seed = o.seed;
-    return !live(&o.told, &coverage, true, &commits);
+    o.told.file = o.told.crash_at && in_file(o.seed);
+    return !live(&o.told, &coverage, true, &lived);
 }

@@ -99,10 +99,6 @@ static void add_call(struct sim *sim, struct chance *chance)
 {
     struct speech *speech = &sim->process.speech;
     size_t at = speech->call_count++;
-    char id[ID_BYTES];
-    unsigned char random[ID_RANDOM_BYTES];
-    random_bytes(&sim->chance, random);
-    id_make(random, id);
     enum call_kind kind = (enum call_kind)weighted(chance, sim->mood.calls, COUNT(sim->mood.calls));
     enum fake fake = (enum fake)weighted(chance, sim->mood.tools, FAKE_COUNT);
     speech->kinds[at] = kind;
@@ -112,7 +108,6 @@ static void add_call(struct sim *sim, struct chance *chance)
     if (kind == KIND_PLAN) name = tool_submit_plan.name;
     if (kind == KIND_NO_TOOL) name = STR("nobody");
     speech->calls[at] = (struct turn_call){
-        .call_id = arena_printf(&sim->life, "call_%s", id),
         .provider_id = arena_printf(&sim->life, "p%zu", at),
         .name = name,
         .args = call_args(sim, chance, speech, at, fake),
@@ -181,24 +176,17 @@ static void call_fronts(struct sim *sim, uint32_t turn)
 }
 
 /* An attempt begins: this is what it will say, piece by piece. */
-void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct state *state)
+static void prepare(struct sim *sim, uint32_t turn)
 {
+    const struct state *state = &sim->world.state;
     struct chance chance = chance_from(sim->scenario.seed, sim->run_number, turn);
     struct speech *speech = &sim->process.speech;
-    unsigned attempt = speech->attempt;
-    char id[ID_BYTES];
-    unsigned char random[ID_RANDOM_BYTES];
-    random_bytes(&sim->chance, random);
-    id_make(random, id);
-    *speech = (struct speech){.calling = true,
-                              .attempt = attempt + 1,
-                              .message_id = arena_printf(&sim->life, "msg_%s", id),
-                              .usage = {below(&chance, 60), below(&chance, 20)}};
+    speech->usage = (struct model_usage){below(&chance, 60), below(&chance, 20)};
     if (one_in(&chance, 5)) speech->reasoning = str_c(words[below(&chance, COUNT(words))]);
     speech->piece_count = below(&chance, PIECES_MAX + 1);
     for (size_t i = 0; i < speech->piece_count; i++)
         speech->pieces[i] = str_c(words[below(&chance, COUNT(words))]);
-    if (only_words(sim, &chance, node)) {
+    if (only_words(sim, &chance, graph_node(state))) {
         show_cards(sim, turn);
         call_fronts(sim, turn);
         return;
@@ -213,21 +201,76 @@ void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct st
     call_fronts(sim, turn);
 }
 
-/* Its words come before its calls. */
-struct turn speech_so_far(struct sim *sim, struct arena *arena)
+/* ---- the seam ---- */
+
+static struct model_call *start(void *model, const struct model_request *request,
+                                const struct model_sink *sink, void *arg)
 {
-    const struct speech *speech = &sim->process.speech;
-    if (!speech->calling && !speech->whole) return (struct turn){0};
-    str text = STR_EMPTY;
-    for (size_t i = 0; i < speech->said && i < speech->piece_count; i++)
-        text = arena_printf(arena, "%.*s%.*s", STR_ARG(text), STR_ARG(speech->pieces[i]));
-    return (struct turn){
-        .message_id = speech->message_id,
-        .text = text,
-        .reasoning = speech->said || speech->whole ? speech->reasoning : STR_EMPTY,
-        .calls = speech->calls,
-        .call_count = speech->whole ? speech->call_count : 0,
-        .usage = speech->whole ? speech->usage : (struct model_usage){0},
-        .price = speech->whole ? sim->house.agent.model.price : (struct model_price){0},
-    };
+    struct sim *sim = model;
+    struct speech *speech = &sim->process.speech;
+    if (speech->sink) broken(sim, "the model is asked twice at a time");
+    check_request_of_model(sim, request);
+    *speech = (struct speech){.sink = sink, .arg = arg};
+    prepare(sim, request->round);
+    trace(sim, "the model is asked for turn %u", request->round);
+    return (struct model_call *)(void *)speech;
+}
+
+static void cancel(struct model_call *call)
+{
+    struct speech *speech = (struct speech *)(void *)call;
+    speech->sink = NULL;
+}
+
+const struct model_ops model_fake = {.start = start, .cancel = cancel};
+
+/* A call is begun, and its arguments come in two pieces. */
+static void say_calls(struct speech *speech)
+{
+    for (size_t i = 0; i < speech->call_count; i++) {
+        const struct turn_call *call = &speech->calls[i];
+        size_t half = call->args.len / 2;
+        speech->sink->on_call(speech->arg, i, call->provider_id, call->name);
+        speech->sink->on_args(speech->arg, i, (str){call->args.p, half});
+        speech->sink->on_args(speech->arg, i, str_drop(call->args, half));
+    }
+    speech->calls_said = true;
+}
+
+static void end(struct sim *sim)
+{
+    struct speech *speech = &sim->process.speech;
+    struct chance *chance = &sim->chance;
+    struct fault why;
+    struct model_ending ending = {.end = MODEL_DONE};
+    bool spared = sim->calm || drill_spares(sim, &sim->world.state);
+    if (!spared && one_in(chance, sim->mood.away))
+        ending.end = MODEL_AGAIN;
+    else if (!spared && one_in(chance, 60))
+        ending.end = MODEL_FAILED;
+    if (ending.end == MODEL_DONE)
+        ending.usage = speech->usage;
+    else
+        fault(&why, ERR_MODEL_UNAVAILABLE, "%s", one_in(chance, 2) ? "gone" : "");
+    if (ending.end != MODEL_DONE) ending.why = &why;
+    TAKE(speech->sink)->on_end(speech->arg, &ending);
+}
+
+bool model_event(struct sim *sim)
+{
+    struct speech *speech = &sim->process.speech;
+    if (!speech->sink) return false;
+    if (!speech->said && speech->reasoning.len) {
+        speech->sink->on_reasoning(speech->arg, speech->reasoning);
+        speech->reasoning = STR_EMPTY;
+    }
+    if (speech->said < speech->piece_count) {
+        speech->sink->on_text(speech->arg, speech->pieces[speech->said]);
+        speech->said++;
+        return true;
+    }
+    bool calls = speech->call_count && !speech->calls_said;
+    if (calls) say_calls(speech);
+    if (!calls || one_in(&sim->chance, 2)) end(sim);
+    return true;
 }

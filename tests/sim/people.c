@@ -4,38 +4,255 @@
  * one question or the whole run, let times pass, take back a grant, and change the policy. And
  * somebody who writes into the database past us.
  *
- * An answer takes the way of app/input/settle.c: still open, in time, about the same tool, and a body that
+ * An answer takes the way of thread/settle.c: still open, in time, about the same tool, and a body that
  * fits; then one commit. Wrong bodies are tried too, and have to be refused.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/shell/begin.h"
+#include "agent/shell/loaded.h"
 #include "base/limits.h"
 #include "sim.h"
+#include "store/db/sqlite.h"
+#include "store/table/grants.h"
+#include "store/table/keys.h"
+#include "thread/settle.h"
 #include "tool/tools.h"
 
 /* ---- one commit of a person's ---- */
 
-/* Load, step and save are one transaction, so it is never stale. */
-static bool step_here(struct sim *sim, struct input input)
+enum { AT_ONCE_MAX = 8 };
+
+/* What somebody wants, as a job; the time and the randomness are of the moment they say it. */
+struct wish {
+    struct job job;
+    struct sim *sim;
+    struct arena arena;
+    enum err (*apply)(struct wish *wish, struct db *db);
+    msec now;
+    unsigned char random[ID_RANDOM_BYTES];
+    struct resolution said[AT_ONCE_MAX];
+    size_t said_count;
+    struct front_result done[AT_ONCE_MAX];
+    size_t done_count;
+    struct offer offer; /* of the request */
+    bool offers;        /* it counts from now on */
+    str id, body;       /* of an answer */
+    struct beginning beginning;
+    struct stepped stepped; /* to be told of */
+    bool cancel;
+    struct loaded *loaded; /* the rows behind it, if the run goes on */
+};
+
+static enum err apply_begin(struct wish *wish, struct db *db);
+
+static enum err wish_run(struct job *job, struct db *db)
 {
-    AUTO(arena_done) struct arena arena;
-    arena_init(&arena);
-    struct view view;
-    struct outcome o;
-    int64_t version;
-    if (sim->world.damaged) {
-        world_fail(sim);
-        return false;
+    struct wish *wish = (struct wish *)(void *)job;
+    wish->stepped = (struct stepped){0};
+    enum err e = wish->apply(wish, db);
+    wish->sim->process.inside.offers = wish->offers ? &wish->offer : NULL;
+    loaded_free(TAKE(wish->loaded));
+    if (e || !wish->stepped.wake || wish->cancel || one_in(&wish->sim->chance, 3)) return e;
+    wish->loaded = loaded_new(); /* thread_change_load */
+    if (loaded_read(db, wish->sim->world.thread, SIM_HISTORY_FACTS, wish->loaded))
+        loaded_free(TAKE(wish->loaded));
+    return OK;
+}
+
+/* thread_change_tell of thread/thread_change.c. */
+static void wish_done(struct job *job, enum err e)
+{
+    struct wish *wish = (struct wish *)(void *)job;
+    struct process *process = &wish->sim->process;
+    int64_t thread = wish->sim->world.thread;
+    if (!e && !process->dying) {
+        bus_facts(process->bus, thread, wish->stepped.facts, wish->stepped.fact_count);
+        if (wish->cancel) runs_cancel(process->runs, thread);
+        if (wish->stepped.wake) runs_go_on(process->runs, thread, TAKE(wish->loaded));
     }
-    if (!world_load(sim, &arena, &view, &version)) return false;
-    input.now = sim->now;
-    input.binder = &sim->house.binder;
-    input.tools = &sim->house.tools;
-    random_bytes(&sim->chance, input.random);
-    graph_step(&arena, &view, &input, &o);
-    if (world_commit(sim, &view, version, &input, &o, sim->house.settings) != FATE_DONE)
-        return false;
-    if (o.status == RUN_CANCELLING) shell_cancelled(sim);
-    if (o.status == RUN_RUNNING || o.ended) shell_wake(sim);
-    return true;
+    loaded_free(wish->loaded);
+    if (wish->apply == apply_begin) wish->sim->begins = false;
+    arena_done(&wish->arena);
+    free(wish);
+}
+
+static struct wish *wish_new(struct sim *sim, enum err (*apply)(struct wish *wish, struct db *db))
+{
+    struct wish *wish = calloc(1, sizeof *wish);
+    if (!wish) abort();
+    wish->job = (struct job){.run = wish_run, .done = wish_done};
+    wish->sim = sim;
+    wish->apply = apply;
+    wish->now = sim->now;
+    arena_init(&wish->arena);
+    random_bytes(&sim->chance, wish->random);
+    return wish;
+}
+
+/* It may have come before what the shell wants to write, or behind it. */
+static void wish_send(struct wish *wish)
+{
+    struct sim *sim = wish->sim;
+    if (one_in(&sim->chance, 4))
+        store_write(sim->store, &wish->job);
+    else
+        store_fake_ahead(sim->store, &wish->job);
+}
+
+/* thread/settle.c, for one answer. */
+static enum err apply_answer(struct wish *wish, struct db *db)
+{
+    struct settle settle = {.saver = &wish->sim->saver,
+                            .user = STR("local"),
+                            .roles = ROLE_USER | ROLE_APPROVER,
+                            .alone = true,
+                            .via = STR("api"),
+                            .now = wish->now};
+    struct settlement settlement = {0};
+    struct json *body = NULL;
+    memcpy(settle.random, wish->random, sizeof settle.random);
+    enum err e = wish->body.len ? json_parse(&wish->arena, wish->body, &body, NULL) : OK;
+    if (!e && body)
+        e = settle_answer(db, &wish->arena, &settle, wish->id, body, &settlement);
+    else if (!e)
+        e = settle_cancel(db, &wish->arena, &settle, wish->id, &settlement);
+    wish->stepped = settlement.stepped;
+    return e;
+}
+
+/* Several answers, and results of the client: as take_input.c and clockwork.c do it. A request whose
+ * results nobody waits for any more changes nothing. */
+static enum err apply_resolve(struct wish *wish, struct db *db)
+{
+    struct call_list waiting;
+    enum err e = front_pending(db, &wish->arena, wish->sim->world.thread, &waiting);
+    if (e) return e;
+    wish->offers = wish->offers && waiting.count;
+    struct resolve resolve = {.thread = wish->sim->world.thread,
+                              .resolutions = wish->said,
+                              .resolution_count = wish->said_count,
+                              .fronts = wish->done,
+                              .front_count = wish->done_count,
+                              .input = wish->offers ? &wish->offer.input : NULL,
+                              .now = wish->now};
+    memcpy(resolve.random, wish->random, sizeof resolve.random);
+    return run_resolve(db, &wish->arena, &wish->sim->saver, &resolve, &wish->stepped);
+}
+
+/* cancel_current of http/api_runs.c. */
+static enum err apply_stop(struct wish *wish, struct db *db)
+{
+    struct run run;
+    int64_t thread = wish->sim->world.thread;
+    enum err e = run_current(db, &wish->arena, thread, &run);
+    if (e) return e;
+    wish->cancel = run.status == RUN_CANCELLING;
+    if (wish->cancel) return OK; /* asked again */
+    e = run_cancel(db, &wish->arena, &wish->sim->saver, thread, &run, wish->now, wish->random,
+                   &wish->stepped);
+    wish->cancel = run.status == RUN_CANCELLING;
+    return e;
+}
+
+static enum err apply_revoke(struct wish *wish, struct db *db)
+{
+    struct grant grant;
+    enum err e = grant_find(db, &wish->arena, wish->id, &grant);
+    if (e) return e;
+    return grant_revoke(db, &wish->arena, &grant,
+                        &(struct grant_end){.audit_key = wish->sim->saver.audit_key,
+                                            .who = STR("local"),
+                                            .via = STR("api"),
+                                            .why = STR("revoked"),
+                                            .now = wish->now});
+}
+
+/* ---- a run begins ---- */
+
+/* Some runs are buttons that were pressed: any tool, also one that is denied or gone by now, and
+ * arguments that do not fit it any more. */
+static void pick_press(struct sim *sim, struct beginning *beginning)
+{
+    enum { STREAM = 1000 * 1000 }; /* of chance: the rest of the life stays as it is */
+    struct chance chance = chance_from(sim->scenario.seed, sim->run_number + 1, STREAM);
+    if (sim->drill.on || !one_in(&chance, 6)) return;
+    enum fake fake = (enum fake)below(&chance, FAKE_COUNT);
+    beginning->press_args = keep(sim, fake_args(sim, &chance, fake, one_in(&chance, 6)));
+    beginning->press_tool = one_in(&chance, 12) ? STR("nobody") : str_c(fake_name(fake));
+}
+
+/* start_run of thread/start_run.c: now, or behind the run that is there. */
+static enum err apply_begin(struct wish *wish, struct db *db)
+{
+    struct sim *sim = wish->sim;
+    struct arena *arena = &wish->arena;
+    struct run current, run = {.thread = sim->world.thread,
+                               .run_id = arena_printf(arena, "r%u", sim->run_number + 1),
+                               .agent = sim->house.agent.name,
+                               .model = STR("fake"),
+                               .task_id = arena_printf(arena, "task_%u", sim->run_number + 1),
+                               .input = wish->offer.input.input,
+                               .tools = wish->offer.input.tools,
+                               .context = wish->offer.input.context,
+                               .created = wish->now};
+    struct message message = {.id = arena_printf(arena, "u%u", sim->run_number + 1),
+                              .role = STR("user"),
+                              .run_id = run.run_id,
+                              .content = STR("\"?\""),
+                              .metadata = STR("{}"),
+                              .plain = STR("?"),
+                              .created = wish->now};
+    enum err e = run_current(db, arena, sim->world.thread, &current);
+    sim->next = wish->beginning;
+    if (e && e != ERR_NOT_FOUND) return e;
+    if (e) {
+        struct begun begun;
+        run.status = RUN_RUNNING;
+        e = run_add(db, &run);
+        if (!e)
+            e = run_begin(db, arena,
+                          &(struct begin){.max_rounds = sim->house.agent.max_rounds,
+                                          .locale = sim->house.agent.locale,
+                                          .press_tool = wish->beginning.press_tool,
+                                          .press_args = wish->beginning.press_args,
+                                          .epoch = sim->saver.epoch,
+                                          .owner = STR("local"),
+                                          .thread_id = STR("t1"),
+                                          .now = wish->now},
+                          &run, &message, 1, &begun);
+        if (!e)
+            wish->stepped = (struct stepped){
+                .facts = begun.facts, .fact_count = begun.fact_count, .wake = true};
+        return e;
+    }
+    AUTO(buf_done) struct buf queued;
+    buf_init(&queued, 4096);
+    queued_write(&queued, &message, 1);
+    run.queued = arena_str(arena, buf_str(&queued));
+    run.status = RUN_QUEUED;
+    if (wish->beginning.press_tool.len)
+        run.input = press_input(arena, wish->beginning.press_tool, wish->beginning.press_args);
+    e = run_add(db, &run);
+    if (!e) e = queued_id_add(db, &run, message.id);
+    struct fact *fact = ARENA_NEW(arena, struct fact);
+    *fact = (struct fact){
+        .type = "run.queued", .run_id = run.run_id, .at = wish->now, .data = STR("{}")};
+    if (!e) e = facts_append(db, run.thread, fact, 1, wish->now);
+    wish->stepped = (struct stepped){.facts = fact, .fact_count = 1};
+    return e;
+}
+
+void people_begin(struct sim *sim)
+{
+    struct wish *wish = wish_new(sim, apply_begin);
+    pick_press(sim, &wish->beginning);
+    if (!wish->beginning.press_tool.len) wish->offer = client_request(sim, &wish->arena);
+    wish->beginning.offers = wish->offer.offers;
+    sim->begins = true;
+    trace(sim, "somebody %s", wish->beginning.press_tool.len ? "presses a button" : "writes");
+    wish_send(wish);
 }
 
 /* ---- bodies ---- */
@@ -219,50 +436,72 @@ static bool say(struct sim *sim, const struct interaction *row, struct resolutio
     return true;
 }
 
-enum { AT_ONCE_MAX = 8 };
+/* One answer alone goes the way of the API, whatever the shell has made of the question meanwhile. */
+static bool answer_alone(struct sim *sim, const struct interaction *row)
+{
+    int decided = decide(sim, row);
+    if (decided == DECISION_EXPIRE) return false;
+    struct wish *wish = wish_new(sim, apply_answer);
+    wish->id = arena_str(&wish->arena, row->id);
+    wish->body = arena_str(&wish->arena, body_of(sim, row, decided));
+    trace(sim, "%.*s is answered: %.*s", STR_ARG(row->id), STR_ARG(wish->body));
+    wish_send(wish);
+    return true;
+}
 
 bool people_event(struct sim *sim)
 {
     struct chance *chance = &sim->chance;
     const struct interaction *open[AT_ONCE_MAX * 4];
-    struct resolution said[AT_ONCE_MAX];
-    struct front_result done[AT_ONCE_MAX];
-    size_t open_count = 0, said_count = 0, done_count = 0;
+    size_t open_count = 0;
     if (!world_open(sim)) return false;
     for (size_t i = 0; i < sim->world.interaction_count && open_count < COUNT(open); i++)
         if (sim->world.interactions[i].status == INTERACTION_OPEN)
             open[open_count++] = &sim->world.interactions[i];
+    struct wish *wish = wish_new(sim, apply_resolve);
     if (sim->world.run.status != RUN_CANCELLING)
-        done_count = client_results(sim, done, COUNT(done));
-    if (!open_count && !done_count) return false;
-    if (drill_stops(sim) || asking_stops(sim)) {
-        people_stop(sim);
+        wish->done_count = client_results(sim, wish->done, AT_ONCE_MAX);
+    bool stops = (open_count || wish->done_count) && (drill_stops(sim) || asking_stops(sim));
+    bool alone = open_count && !wish->done_count && one_in(chance, 2);
+    if (stops || alone || (!open_count && !wish->done_count)) {
+        bool any = open_count || wish->done_count;
+        wish_done(&wish->job, ERR_SHUTTING_DOWN); /* they do not say it */
+        if (stops) people_stop(sim);
+        if (stops || !any) return any;
+        const struct interaction *row = open[below(chance, (unsigned)open_count)];
+        if (one_in(chance, 6)) try_wrong(sim, row);
+        if (!drill_waits(sim, row)) answer_alone(sim, row);
         return true;
     }
     size_t wanted = one_in(chance, 3) ? 1 + below(chance, AT_ONCE_MAX) : 1;
-    while (open_count && said_count < wanted) {
+    while (open_count && wish->said_count < wanted) {
         size_t at = below(chance, (unsigned)open_count);
         const struct interaction *row = open[at];
         if (one_in(chance, 6)) try_wrong(sim, row);
-        if (!drill_waits(sim, row) && say(sim, row, &said[said_count])) said_count++;
+        if (!drill_waits(sim, row) && say(sim, row, &wish->said[wish->said_count]))
+            wish->said_count++;
         open[at] = open[--open_count];
     }
-    if (one_in(chance, 10) && said_count && said_count < AT_ONCE_MAX)
-        said[said_count++] =
+    if (one_in(chance, 10) && wish->said_count && wish->said_count < AT_ONCE_MAX)
+        wish->said[wish->said_count++] =
             (struct resolution){.interaction_id = STR("int_settled"), .decision = DECISION_APPROVE};
-    if (done_count && said_count && one_in(chance, 2)) said_count = 0; /* apart from each other */
-    if (!said_count && !done_count) return true;
-    trace(sim, "%zu answers, %zu results", said_count, done_count);
-    struct offer offer = client_request(sim); /* of this request, from now on */
-    bool other = done_count && one_in(&sim->client.chance, 4);
-    bool stepped = step_here(sim, (struct input){.kind = INPUT_RESOLVE,
-                                                 .resolutions = said,
-                                                 .resolution_count = said_count,
-                                                 .fronts = done,
-                                                 .front_count = done_count});
-    if (!stepped || !other) return true;
-    sim->world.tools = offer.tools;
-    sim->world.offers = offer.offers;
+    if (wish->done_count && wish->said_count && one_in(chance, 2))
+        wish->said_count = 0; /* apart from each other */
+    if (!wish->said_count && !wish->done_count) {
+        wish_done(&wish->job, ERR_SHUTTING_DOWN);
+        return true;
+    }
+    for (size_t i = 0; i < wish->said_count; i++) { /* rows go with the next commit */
+        struct resolution *r = &wish->said[i];
+        str *const texts[] = {&r->interaction_id, &r->text, &r->args, &r->answer, &r->match};
+        for (size_t j = 0; j < COUNT(texts); j++) *texts[j] = keep(sim, *texts[j]);
+    }
+    for (size_t i = 0; i < wish->done_count; i++)
+        wish->done[i].call_id = keep(sim, wish->done[i].call_id);
+    trace(sim, "%zu answers, %zu results", wish->said_count, wish->done_count);
+    wish->offer = client_request(sim, &wish->arena); /* of this request, from now on */
+    wish->offers = wish->done_count && one_in(&sim->client.chance, 4);
+    wish_send(wish);
     return true;
 }
 
@@ -275,65 +514,54 @@ bool clock_event(struct sim *sim)
         const struct interaction *row = &sim->world.interactions[i];
         if (row->status != INTERACTION_OPEN || !row->expires || row->expires > sim->now) continue;
         due[count++] = (struct resolution){
-            .interaction_id = row->id, .decision = DECISION_EXPIRE, .via = STR("timer")};
+            .interaction_id = keep(sim, row->id), .decision = DECISION_EXPIRE, .via = STR("timer")};
     }
     if (!count) return false;
     trace(sim, "%zu expire", count);
-    step_here(sim,
-              (struct input){.kind = INPUT_RESOLVE, .resolutions = due, .resolution_count = count});
+    struct wish *wish = wish_new(sim, apply_resolve);
+    memcpy(wish->said, due, count * sizeof *due);
+    wish->said_count = count;
+    wish_send(wish);
     return true;
 }
 
 /* ---- the run is stopped ---- */
 
-static void mark(struct sim *sim, void *arg)
-{
-    (void)arg;
-    sim->world.run.status = RUN_CANCELLING;
-    sim->world.version++;
-}
-
 void people_stop(struct sim *sim)
 {
     if (!world_open(sim)) return;
     trace(sim, "the run is stopped, %s", run_status_name(sim->world.run.status));
-    if (sim->world.run.status == RUN_WAITING)
-        step_here(sim, (struct input){.kind = INPUT_CANCEL});
-    else if (world_change(sim, mark, NULL) == FATE_DONE)
-        shell_cancelled(sim);
+    wish_send(wish_new(sim, apply_stop));
 }
 
 /* ---- what else happens to rows ---- */
-
-static void revoke(struct sim *sim, void *arg)
-{
-    ((struct grant *)arg)->id = STR_EMPTY;
-    sim->world.version += !!sim->world.version;
-}
 
 static void revoke_one(struct sim *sim)
 {
     if (!sim->world.grant_count) return;
     size_t at = below(&sim->chance, (unsigned)sim->world.grant_count);
     trace(sim, "a grant is revoked");
-    world_change(sim, revoke, &sim->world.grants[at]);
+    struct wish *wish = wish_new(sim, apply_revoke);
+    wish->id = arena_str(&wish->arena, sim->world.grants[at].id);
+    wish_send(wish);
 }
 
 static void set_expiry(struct sim *sim)
 {
-    struct world *world = &sim->world;
-    for (size_t i = 0; i < world->interaction_count; i++) {
-        struct interaction *row = &world->interactions[i];
+    enum err e = OK;
+    for (size_t i = 0; !e && i < sim->world.interaction_count; i++) {
+        const struct interaction *row = &sim->world.interactions[i];
         if (row->status != INTERACTION_OPEN || !one_in(&sim->chance, 2)) continue;
-        row->expires = sim->now + 1 + below(&sim->chance, 300);
+        e = interaction_set_expiry(sim->db, row->id, sim->now + 1 + below(&sim->chance, 300));
         trace(sim, "%.*s will expire", STR_ARG(row->id));
     }
+    world_write(sim, e);
 }
 
 static void damage(struct sim *sim)
 {
     trace(sim, "the snapshot is damaged");
-    sim->world.damaged = sim->world.version > 0;
+    world_write(sim, stmt_run(db_prepare(sim->db, "UPDATE snapshots SET hash=x'00'")));
 }
 
 /* The interaction that shows a call. */
@@ -346,10 +574,13 @@ static struct interaction *shown(struct sim *sim, str call_id)
     return NULL;
 }
 
+#define TAMPER(table, column) "UPDATE " table " SET " column "=?2 WHERE "
+
 /* Of a call that waits for its approval, or has it and has not left. */
 static void tamper(struct sim *sim)
 {
     struct world *world = &sim->world;
+    struct db *db = sim->db;
     for (size_t i = 0; i < world->call_count; i++) {
         struct call *call = &world->calls[i];
         bool asked = call->state == CALL_WAITING || call->state == CALL_APPROVED;
@@ -357,11 +588,18 @@ static void tamper(struct sim *sim)
         struct interaction *row = shown(sim, call->call_id);
         unsigned what = below(&sim->chance, row ? 5 : 4);
         trace(sim, "%.*s is tampered with, %u", STR_ARG(call->call_id), what);
-        if (what == 0) call->args = STR("{\"n\":666}");
-        if (what == 1) call->tool = STR("note");
-        if (what == 2) call->binding = STR("k1.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
-        if (what == 3) call->rule = arena_printf(&sim->life, "x%.*s", STR_ARG(call->rule));
-        if (what == 4) row->args = STR("{\"n\":0}");
+        struct stmt *s = what == 0   ? db_prepare(db, TAMPER("tool_calls", "args") "call_id=?1")
+                         : what == 1 ? db_prepare(db, TAMPER("tool_calls", "tool") "call_id=?1")
+                         : what == 2 ? db_prepare(db, TAMPER("tool_calls", "binding") "call_id=?1")
+                         : what == 3 ? db_prepare(db, TAMPER("tool_calls", "rule") "call_id=?1")
+                                     : db_prepare(db, TAMPER("interactions", "args") "id=?1");
+        str rule = arena_printf(&sim->life, "x%.*s", STR_ARG(call->rule));
+        const str values[] = {STR("{\"n\":666}"), STR("note"),
+                              STR("k1.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"), rule,
+                              STR("{\"n\":0}")};
+        stmt_bind_str(s, 1, what == 4 ? row->id : call->call_id);
+        stmt_bind_str(s, 2, values[what]);
+        world_write(sim, stmt_run(s));
         return;
     }
 }

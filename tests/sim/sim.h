@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulator's parts. A life is one conversation in a small world made from a seed: the pure core
- * of the agent, with a fake clock, model, tools and store around it.
+ * The simulator's parts. A life is one conversation in a small world made from a seed: the agent as it
+ * is, with its shell and its SQL, and a fake clock, loop, model, tools and people around it.
  *
  *     main.c    seeds, lives, crashes, the printed end
- *     world.c   what survives: rows, as the store has them, and commits
- *     shell.c   what dies: the process that works on the run, and the calls it has in the air
+ *     process.c what dies: the shell, started and thrown away; steps and commits, as they are seen
+ *     world.c   what survives: the database, and its rows behind the last commit
+ *     loop.c    net/loop.h, store.c store/db/store.h, objects.c store/blob/blob.h and tool/spool.h
  *     model.c   what the model says
  *     tools.c   the installation: tools, policy; and what tools did outside
+ *     air.c     calls of tools under way
  *     people.c  answers, cancels, expiries, tampering
  *     client.c  front-end tools, their results, and who reads along
  *     asking.c  tools that ask people something, and servers that stay away
@@ -19,10 +21,12 @@
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
-#include "agent/asked.h"
-#include "agent/context.h"
-#include "agent/graph.h"
+#include "agent/core/asked.h"
+#include "agent/core/context.h"
+#include "agent/core/graph.h"
+#include "agent/shell/run.h"
 #include "base/arena.h"
+#include "store/db/store.h"
 
 /* ---- chance ---- */
 
@@ -36,7 +40,9 @@ void random_bytes(struct chance *chance, unsigned char out[static ID_RANDOM_BYTE
 
 /* ---- the installation ---- */
 
+struct sim;
 enum { NO_VERDICT = -1 };
+enum { SIM_HISTORY_FACTS = 8 }; /* so that rows are read inside commits, and by themselves */
 
 /* tool, name, writes, idempotent, what the file says of it */
 #define FAKES(X)                                        \
@@ -60,15 +66,21 @@ enum form {
     FORM_COUNT
 };
 
+/* What a tool's calls are told of it. */
+struct fake_self {
+    struct sim *sim;
+    enum fake fake;
+};
+
 struct house {
     enum form forms[FAKE_COUNT];
+    struct fake_self selves[FAKE_COUNT];
     int settings[FAKE_COUNT]; /* verdicts of the database; NO_VERDICT: none */
     struct tool rows[FAKE_COUNT];
     const struct tool *offered[FAKE_COUNT];
     struct policy_row settings_rows[FAKE_COUNT];
     struct tools tools;
     struct agent agent;
-    struct binder binder;
 };
 
 /* What kind of life this is. */
@@ -87,8 +99,10 @@ struct mood {
 
 /* ---- what survives ---- */
 
+/* The rows of the thread, as they stand behind the last commit. */
 struct world {
-    struct fact *facts;
+    int64_t thread;
+    struct fact *facts; /* texts of these two stay for the whole life */
     size_t fact_count;
     struct message *messages;
     size_t message_count;
@@ -98,12 +112,13 @@ struct world {
     size_t interaction_count;
     struct grant *grants;
     size_t grant_count;
-    struct run run;
-    str tools;       /* that the client of the run offers, as its row has them */
-    unsigned offers; /* the same, bits of enum front */
-    str snapshot;    /* empty: none */
-    bool damaged;    /* its bytes are not what was written */
-    int64_t version; /* of it */
+    struct run run;         /* the current one, or the last that was */
+    bool queued;            /* another waits its turn */
+    int64_t version;        /* of the snapshot; 0: there is none */
+    struct state state;     /* in it */
+    bool damaged;           /* it cannot be read */
+    unsigned offers;        /* tools that the client of the run offers, bits of enum front */
+    struct arena arenas[2]; /* of the rows as they are, and as they were */
 };
 
 enum { PLACES_MAX = 16, ROUNDS_MAX = 2 };
@@ -143,8 +158,12 @@ struct deed {
     bool flown_lost;        /* the doubt is the tool's, not a crash's */
     bool front;             /* the client executes it */
     str start_args;         /* what its last start sent */
-    unsigned starts, flights, executions, retries, results;
-    uint64_t crashes; /* of all lives so far, when it was proposed */
+    unsigned starts, tool_runs, executions, retries, results;
+    unsigned left_in, left_on; /* process and start that it last took off in */
+    enum tool_end ended; /* how its last attempt did; TOOL_DONE: also while it is in the air */
+    bool dead;           /* its server will not be reached */
+    bool landed;         /* what came back of it is to be saved */
+    uint64_t crashes;    /* of all lives so far, when it was proposed */
     struct inquiry asking;
 };
 
@@ -152,14 +171,18 @@ struct deed {
 struct log {
     enum { LOG_IDLE, LOG_ASKED, LOG_LEG, LOG_PAUSED } place;
     bool step_open;
-    int step;           /* the newest one */
-    uint32_t legs;      /* of the run */
-    uint32_t turns;     /* of the model, that became facts */
-    uint32_t wrong;     /* turns with a call to correct, in a row */
-    uint64_t tokens;    /* of those turns */
-    uint64_t cost;      /* likewise */
-    msec leg_since;     /* in a leg */
-    uint64_t active_ms; /* in legs that have ended */
+    int step;            /* the newest one */
+    uint32_t legs;       /* of the run */
+    uint32_t turns;      /* of the model, that became facts */
+    uint32_t wrong;      /* turns with a call to correct, in a row */
+    uint64_t tokens;     /* of those turns */
+    uint64_t cost;       /* likewise */
+    msec leg_since;      /* in a leg */
+    uint64_t active_ms;  /* in legs that have ended */
+    bool planned;        /* a plan was accepted */
+    bool plan_open;      /* and the last that was told of it has a step that runs */
+    uint64_t plan_step;  /* which */
+    uint32_t plan_round; /* rounds when it began */
 };
 
 /* ---- what dies ---- */
@@ -176,57 +199,70 @@ enum call_kind {
     KIND_FRONT
 };
 
-enum { TURN_CALLS_MAX = 9, PIECES_MAX = 5, FLIGHTS_MAX = TURN_CALLS_MAX };
+enum { TURN_CALLS_MAX = 9, PIECES_MAX = 5, AIR_MAX = TURN_CALLS_MAX };
 
+/* What the model is saying, or has said last. */
 struct speech {
-    bool calling, whole;
-    unsigned attempt, said; /* pieces */
+    const struct model_sink *sink; /* NULL: nobody listens any more */
+    void *arg;
+    unsigned said; /* pieces */
+    bool calls_said;
     str pieces[PIECES_MAX], reasoning;
     unsigned piece_count;
-    struct turn_call calls[TURN_CALLS_MAX];
+    struct turn_call calls[TURN_CALLS_MAX]; /* without ids: the shell gives them */
     enum call_kind kinds[TURN_CALLS_MAX];
     bool bad[TURN_CALLS_MAX]; /* the arguments do not fit, whatever the installation */
     size_t call_count;
-    str message_id;
     struct model_usage usage;
 };
 
-struct flight {
-    str call_id, tool, args, locale;
+/* An attempt of a tool's call, in the air. */
+struct tool_call {
+    struct sim *sim;
+    struct arena arena;
+    str call_id, tool, args;
     bool repeatable, write;
-    bool executed, over, lost;
-    bool resting;  /* between two attempts */
-    bool in_doubt; /* an attempt was lost */
-    unsigned attempts;
-    struct call_end end;
-    bool holds, away;
-    bool dead;                               /* its server will not be reached */
-    unsigned place;                          /* questions so far, of this attempt */
-    struct tool_asked asked[PLACES_MAX + 1]; /* not saved yet, the oldest first */
-    size_t asked_count;
-    str waiting[PLACES_MAX]; /* hashes of questions without a reply */
-    bool told[PLACES_MAX];
+    bool executed;
+    void (*on_end)(void *arg, enum tool_end end, const struct tool_result *result);
+    void (*on_ask)(void *arg, const struct tool_asked *asked);
+    void *arg;
+    const struct tool_said *said; /* that it was started with */
+    size_t said_count;
+    str state;
+    unsigned place; /* questions so far */
+    bool told[PLACES_MAX], waiting[PLACES_MAX];
     unsigned waiting_count;
-    struct asked said, next; /* what this attempt was started with, and what another would be */
+    bool asking; /* a reply that comes now is the shell's own */
 };
 
-enum shell_state { SHELL_GONE, SHELL_LOADING, SHELL_SPEAKING, SHELL_WORKING, SHELL_COMMITTING };
+/* A step of the graph, as it was taken. */
+struct step {
+    bool there;
+    struct arena arena; /* of what the input borrows from a stack */
+    struct view view;
+    struct input input;
+    struct outcome *outcome;
+    int settings[FAKE_COUNT];   /* as they were */
+    const struct offer *offers; /* that its request brings; NULL: none */
+};
 
 struct process {
-    bool alive;
-    enum shell_state state;
-    bool again;
-    struct arena loaded, stepping;
-    struct view view;
-    int64_t version;
-    struct input input; /* of the step that is being committed */
-    struct outcome outcome;
-    int settings[FAKE_COUNT]; /* as they were when it was taken */
+    bool alive, dying;
+    bool stopping, drained; /* it was told to end */
+    msec stop_at;           /* then it does, in any case */
+    unsigned number;        /* of all processes of this life */
+    struct runs *runs;
+    struct bus *bus;
+    struct bus_follower reader;
+    int64_t told;       /* number of the newest fact that the reader knows */
+    bool alone;         /* those who read along have gone */
+    struct step taken;  /* by the shell, not saved yet */
+    struct step inside; /* by the job that runs now */
+    bool in_job;        /* one runs */
+    bool saves;         /* what was taken */
     struct speech speech;
-    struct flight flights[FLIGHTS_MAX];
-    size_t flight_count;
-    bool letting_go; /* the run is being cancelled: nothing is tried again */
-    bool alone;      /* those who read along have gone */
+    struct tool_call *air[AIR_MAX];
+    size_t air_count;
 };
 
 /* ---- the client ---- */
@@ -240,7 +276,7 @@ struct client {
 };
 
 struct offer {
-    str tools;
+    struct leg_input input; /* empty: it brings none */
     unsigned offers;
 };
 
@@ -325,6 +361,7 @@ struct cell {
 struct drill {
     bool on, met;
     struct cell cell;
+    unsigned opened, settled; /* commits that did, the first time it was met */
 };
 
 enum { CELLS_MAX = 32, MARKS_MAX = 1024 };
@@ -335,6 +372,7 @@ struct trail {
     size_t settled_count, before_count;
     size_t opened_from;             /* interactions of the last commit */
     unsigned char marks[MARKS_MAX]; /* of each interaction, bit POINT_* */
+    unsigned opened_by[MARKS_MAX];  /* the commit, of each */
     bool lost[AT_COUNT]
              [INTERACTION_TYPE_COUNT]; /* would have been opened by a commit that was not */
 };
@@ -347,16 +385,29 @@ struct scenario {
     uint64_t seed;
     unsigned crash_at; /* number of a commit; 0: none planned */
     enum side side;
+    bool file; /* the database is one */
+};
+
+/* A run that begins, or waits its turn. */
+struct beginning {
+    str press_tool, press_args; /* a button that was pressed; empty: a message */
+    unsigned offers;            /* tools of the client */
 };
 
 struct sim {
     struct scenario scenario;
     struct chance chance;
-    bool calm;  /* nothing bad happens any more, and people answer */
-    bool trace; /* tell it on standard error */
+    struct chance random; /* of the program itself */
+    bool calm;            /* nothing bad happens any more, and people answer */
+    bool trace;           /* tell it on standard error */
+    bool probing;         /* a step is tried that nobody takes */
     msec now;
-    unsigned commits, run_number;
-    str press_tool, press_args; /* the run is a button that was pressed; empty: a message */
+    unsigned commits, run_number, runs;
+    unsigned wild;              /* events of this run until it calms down */
+    unsigned events;            /* of this run */
+    str press_tool, press_args; /* of the run */
+    struct beginning next;      /* of the run that waits */
+    bool begins;                /* somebody wants another to begin */
     struct arena life;          /* ends with the life */
     struct arena scratch;       /* ends with the commit */
     struct mood mood;
@@ -366,6 +417,12 @@ struct sim {
     unsigned asks, gone;  /* calls that ask, servers that stay away: one in so many; 0: never */
     bool crowd;           /* many ask at once */
     struct house house;
+    struct saver saver;
+    struct clock clock;
+    struct loop *loop;
+    struct store *store;
+    struct blobs *blobs;
+    struct db *db;
     struct world world;
     struct process process;
     struct deed *deeds;
@@ -373,6 +430,7 @@ struct sim {
     struct log log;
     struct trail trail;
     struct coverage *coverage;
+    uint64_t history; /* a hash of all facts so far */
     char broken[400]; /* the first promise that was */
 };
 
@@ -380,36 +438,60 @@ struct sim {
 void broken(struct sim *sim, const char *format, ...) PRINTF(2, 3);
 void trace(const struct sim *sim, const char *format, ...) PRINTF(2, 3);
 
-/* world.c */
-enum fate { FATE_DONE, FATE_STALE, FATE_DIED };
 str keep(struct sim *sim, str text); /* for the whole life */
-bool world_load(struct sim *sim, struct arena *arena, struct view *ret_view, int64_t *ret_version);
-enum fate world_begin(struct sim *sim); /* a run */
-enum fate world_commit(struct sim *sim, const struct view *view, int64_t version,
-                       const struct input *input, struct outcome *o, const int *settings);
-void world_fail(struct sim *sim); /* the snapshot is damaged: the run ends as its rows allow */
-enum fate world_change(struct sim *sim, void (*change)(struct sim *sim, void *arg), void *arg);
-void world_context(struct sim *sim, struct arena *arena, const struct state *state,
-                   const struct front_tools *front, struct context *ret_context);
+
+/* world.c */
+void world_init(struct sim *sim); /* a database with an empty thread */
+void world_done(struct sim *sim);
+void world_crash(struct sim *sim); /* what is in the file is all there is */
+void world_load(struct sim *sim);  /* the rows, anew */
 struct call *world_call(struct sim *sim, str call_id);
 struct interaction *world_interaction(struct sim *sim, str id);
 bool world_open(const struct sim *sim);                      /* a run that has not ended */
 bool world_unfinished(const struct sim *sim);                /* and that somebody has to work on */
 void world_rest(const struct sim *sim, struct input *input); /* agent, binder, tools */
+void world_write(struct sim *sim,
+                 enum err e); /* something wrote past the store: look at the rows */
 
-/* shell.c */
-void shell_init(struct sim *sim);
-void shell_done(struct sim *sim);
-void shell_die(struct sim *sim);
-void shell_come_back(struct sim *sim);
-void shell_wake(struct sim *sim);
-void shell_cancelled(struct sim *sim);
-bool shell_event(struct sim *sim);  /* false: there is nothing to do */
-bool flight_event(struct sim *sim); /* likewise */
+/* loop.c: net/loop.h */
+struct loop *loop_fake(const msec *now);
+void loop_fake_free(struct loop *loop);
+bool loop_fake_busy(const struct loop *loop); /* work is to be done beside it */
+bool loop_fake_work(struct loop *loop);       /* one of it is; false: there is none */
+bool loop_fake_due(struct loop *loop);        /* one timer that is due; false: none is */
+msec loop_fake_next(const struct loop *loop); /* when the first one is; 0: never */
+
+/* store.c: store/db/store.h */
+struct store *store_fake(struct sim *sim);
+void store_fake_free(struct store *store);
+bool store_fake_busy(const struct store *store);
+bool store_fake_event(struct store *store); /* false: there is nothing to do */
+void store_fake_drop(struct store *store);  /* the process dies: nothing is done any more */
+void store_fake_ahead(struct store *store, struct job *job); /* now, before all that waits */
+
+/* objects.c: store/blob/blob.h, tool/spool.h */
+struct blobs *blobs_fake(struct sim *sim);
+void blobs_fake_free(struct blobs *blobs);
+void blobs_fake_drop(struct blobs *blobs);
+bool blobs_fake_busy(const struct blobs *blobs);
+bool blobs_fake_event(struct blobs *blobs);
+bool blobs_fake_has(const struct blobs *blobs, str path);
+
+/* process.c */
+void process_init(struct sim *sim);
+void process_done(struct sim *sim);
+void process_die(struct sim *sim);
+void process_stop(struct sim *sim);       /* it is told to end */
+void process_stop_event(struct sim *sim); /* and does */
+void process_come_back(struct sim *sim);
+bool process_event(struct sim *sim); /* false: there is nothing to do */
+bool process_busy(const struct sim *sim);
+void process_idle(struct sim *sim); /* nothing can happen by itself: is that right? */
+bool process_commit(struct sim *sim, enum side side); /* of a job that ran; true: it died here */
 
 /* model.c */
-void model_speak(struct sim *sim, uint32_t turn, enum node node, const struct state *state);
-struct turn speech_so_far(struct sim *sim, struct arena *arena);
+extern const struct model_ops model_fake;
+bool model_event(struct sim *sim); /* false: nobody listens */
 
 /* tools.c */
 void house_init(struct sim *sim);
@@ -424,9 +506,17 @@ bool form_takes(enum form form, const struct json *args);
 enum verdict verdict_of(const struct sim *sim, const int *settings, enum fake fake,
                         const struct json *args);
 struct deed *deed_of(struct sim *sim, str call_id);
-void outside_execute(struct sim *sim, const struct flight *flight);
+void outside_execute(struct sim *sim, struct tool_call *call);
+
+/* air.c: calls of tools under way */
+extern const struct tool_ops tool_fake;
+bool air_event(struct sim *sim);       /* false: nothing happens to any of them now */
+void air_crash(struct sim *sim);       /* what was sent may arrive after us */
+void air_land(struct tool_call *call); /* it is gone from there; the caller frees it */
+void air_free(struct tool_call *call);
 
 /* people.c */
+void people_begin(struct sim *sim); /* somebody writes, or presses a button */
 bool people_event(struct sim *sim); /* somebody answers something; false: nothing is open */
 void people_stop(struct sim *sim);
 void people_meddle(struct sim *sim);
@@ -434,23 +524,24 @@ bool clock_event(struct sim *sim); /* something expires; false: nothing is due *
 
 /* client.c */
 void client_init(struct sim *sim);
-struct offer client_request(struct sim *sim);        /* what a request brings */
+struct offer client_request(struct sim *sim, struct arena *arena); /* what a request brings */
+size_t client_offer_count(const struct sim *sim);
 bool client_offers(const struct sim *sim, str name); /* now, to the model */
 str client_tool(struct chance *chance);              /* a name the model may call */
-void client_load(struct sim *sim, struct arena *arena, struct view *view);
 bool client_waited_for(struct sim *sim, const struct call *call);
 size_t client_results(struct sim *sim, struct front_result *out, size_t room);
 void client_reads(struct sim *sim); /* somebody leaves, or comes */
 
 /* asking.c */
 void asking_init(struct sim *sim);
-void asking_take_off(struct sim *sim, const struct call *call, struct flight *flight);
-void asking_attempt(struct sim *sim, struct flight *flight); /* another one begins */
-bool asking_event(struct sim *sim, struct flight *flight);   /* false: it asks nothing now */
-bool asking_holds_back(struct sim *sim, const struct flight *flight); /* it has done nothing yet */
-void asking_told(struct sim *sim, struct flight *flight, size_t at, const struct tool_reply *reply);
+void asking_take_off(struct sim *sim, struct tool_call *call);
+void asking_attempt(struct sim *sim, struct tool_call *call); /* another one begins */
+bool asking_event(struct sim *sim, struct tool_call *call);   /* false: it asks nothing now */
+bool asking_holds_back(const struct tool_call *call);         /* it has done nothing yet */
+void asking_told(struct sim *sim, struct tool_call *call, size_t at,
+                 const struct tool_reply *reply);
 bool asking_stops(struct sim *sim); /* the run is to be cancelled now */
-void asking_stalled(struct sim *sim, const struct flight *flight);
+void asking_stalled(struct sim *sim, const struct tool_call *call);
 bool asking_of_tool(const struct interaction *row); /* a tool's question, or its server's absence */
 enum call_state asking_state(struct sim *sim, const struct call *before);
 void asking_check(struct sim *sim, const struct view *view, const struct input *input,
@@ -471,9 +562,8 @@ bool drill_alone(struct sim *sim, const struct state *state);        /* nobody r
 void check_outcome(struct sim *sim, const struct view *view, const struct input *input,
                    const struct outcome *o, const int *settings); /* before it is stored */
 void check_stored(struct sim *sim, const struct input *input, const struct outcome *o);
-void check_same(struct sim *sim, const struct outcome *o);
-void check_history(struct sim *sim, const struct view *view);
-void check_ended(struct sim *sim);
+void check_saved(struct sim *sim, const struct outcome *o); /* the rows say what it says */
+void check_request_of_model(struct sim *sim, const struct model_request *request);
 /* Is this call of a turn a card that can be shown? Then it is no call; the first one is shown. */
 bool oracle_is_card(const struct sim *sim, const struct view *view, size_t at);
 void oracle_turn(struct sim *sim, const struct view *view, const struct input *input,
@@ -482,6 +572,10 @@ void oracle_start(struct sim *sim, const struct view *view, const struct outcome
                   const int *settings);
 void oracle_resolve(struct sim *sim, const struct view *view, const struct input *input,
                     const struct outcome *o);
+
+/* planned.c */
+void planned_check(struct sim *sim, const struct outcome *o, const struct json *data);
+void planned_ended(struct sim *sim, const struct input *input);
 
 /* cover.c */
 void trail_lost(struct sim *sim, const struct input *input, const struct outcome *o);

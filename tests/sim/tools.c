@@ -9,10 +9,11 @@
  * Outside, every execution is counted by its key. Whatever the agent believes, this counter knows
  * how often something happened.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/rows.h"
 #include "sim.h"
-#include "store/rows.h"
 #include "tool/schema.h"
 
 #define FAKE_ROW(fake, name, write, idempotent, verdict) {name, write, idempotent, verdict},
@@ -85,10 +86,14 @@ static void build_tools(struct sim *sim)
             .holds = i != FAKE_SECRET && i != FAKE_SIGN,
             .risk = i == FAKE_SEND ? RISK_EXTERNAL : RISK_WRITE,
             .summary = i == FAKE_PUT ? STR("put {n}") : STR_EMPTY,
+            .ops = &tool_fake,
+            .self = &house->selves[i],
         };
+        house->selves[i] = (struct fake_self){sim, (enum fake)i};
     }
     house->agent.tools = house->offered;
     house->agent.tool_count = house->tools.count;
+    sim->saver.tools = &house->tools;
 }
 
 static void build_policy(struct sim *sim)
@@ -121,11 +126,16 @@ void house_init(struct sim *sim)
     static const char *const locales[] = {"en", "zh-CN"};
     struct chance *chance = &sim->chance;
     struct house *house = &sim->house;
-    house->binder = (struct binder){.key_id = "k1", .key = {7}};
+    sim->saver.binder = (struct binder){.key_id = "k1", .key = {7}};
     for (size_t i = 0; i < FAKE_COUNT; i++) house->settings[i] = NO_VERDICT;
     house->agent = (struct agent){
         .name = STR("assistant"),
-        .model = {.name = "fake", .price = {3, 7, "USD"}},
+        .model = {.ops = &model_fake,
+                  .self = sim,
+                  .provider = "fake",
+                  .name = "fake",
+                  .retry_ms = 4,
+                  .price = {3, 7, "USD"}},
         .plan = one_in(chance, 6)   ? PLAN_NEVER
                 : one_in(chance, 6) ? PLAN_ALWAYS
                                     : PLAN_AUTO,
@@ -175,11 +185,22 @@ bool form_takes(enum form form, const struct json *args)
 
 /* ---- the policy, a second time ---- */
 
-static bool granted(const struct sim *sim, enum fake fake, const struct json *args)
+/* A grant counts under the rule that it was given under: in the settings, the file, or neither. */
+static bool granted(const struct sim *sim, const int *settings, enum fake fake,
+                    const struct json *args)
 {
+    char rule[64];
+    bool set = settings[fake] != NO_VERDICT, filed = fakes[fake].verdict != NO_VERDICT;
+    snprintf(rule, sizeof rule, "%s%s%s",
+             set     ? "settings:"
+             : filed ? "file:"
+                     : "default",
+             set || filed ? fakes[fake].name : "",
+             strcmp(fakes[fake].name, "sign") == 0 ? "@approver" : "");
     for (size_t i = 0; i < sim->world.grant_count; i++) {
         const struct grant *grant = &sim->world.grants[i];
         if (!grant->id.len || !str_eq(grant->tool, str_c(fakes[fake].name))) continue;
+        if (grant->rule.len && !str_eq(grant->rule, str_c(rule))) continue;
         if (str_eq(grant->match, STR("{}"))) return true;
         const struct json *n = json_get(args, STR("n"));
         str wanted = str_drop(grant->match, strlen("{\"n\":"));
@@ -194,7 +215,7 @@ enum verdict verdict_of(const struct sim *sim, const int *settings, enum fake fa
 {
     int said = settings[fake] != NO_VERDICT ? settings[fake] : fakes[fake].verdict;
     if (said == NO_VERDICT) said = fakes[fake].write ? VERDICT_CONFIRM : VERDICT_ALLOW;
-    if (said == VERDICT_CONFIRM && granted(sim, fake, args)) said = VERDICT_ALLOW;
+    if (said == VERDICT_CONFIRM && granted(sim, settings, fake, args)) said = VERDICT_ALLOW;
     return (enum verdict)said;
 }
 
@@ -208,21 +229,21 @@ struct deed *deed_of(struct sim *sim, str call_id)
 }
 
 /* It happens, here and now. */
-void outside_execute(struct sim *sim, const struct flight *flight)
+void outside_execute(struct sim *sim, struct tool_call *call)
 {
-    struct deed *deed = deed_of(sim, flight->call_id);
+    struct deed *deed = deed_of(sim, call->call_id);
     if (!deed || !deed->starts) {
-        broken(sim, "%.*s was executed without a start", STR_ARG(flight->call_id));
+        broken(sim, "%.*s was executed without a start", STR_ARG(call->call_id));
         return;
     }
     deed->executions++;
-    trace(sim, "executed %.*s (%.*s), now %u times", STR_ARG(flight->call_id),
-          STR_ARG(flight->tool), deed->executions);
-    if (!str_eq(flight->args, deed->start_args))
+    trace(sim, "executed %.*s (%.*s), now %u times", STR_ARG(call->call_id), STR_ARG(call->tool),
+          deed->executions);
+    if (!str_eq(call->args, deed->start_args))
         broken(sim, "%.*s was executed with other arguments than it was started with",
-               STR_ARG(flight->call_id));
-    if (deed->refused) broken(sim, "%.*s was executed and refused", STR_ARG(flight->call_id));
-    if (!flight->repeatable && deed->executions > 1 + deed->retries)
-        broken(sim, "%.*s was executed %u times, with %u retries", STR_ARG(flight->call_id),
+               STR_ARG(call->call_id));
+    if (deed->refused) broken(sim, "%.*s was executed and refused", STR_ARG(call->call_id));
+    if (!call->repeatable && deed->executions > 1 + deed->retries)
+        broken(sim, "%.*s was executed %u times, with %u retries", STR_ARG(call->call_id),
                deed->executions, deed->retries);
 }

@@ -14,6 +14,7 @@ import { fallBehind, piped, Screen } from './screen.mjs';
 
 const MEETING = { title: 'Review', start_time: '2030-01-31T15:00:00+08:00', end_time: '2030-01-31T16:00:00+08:00' };
 const LONG = 'word '.repeat(10_000).trim(); // character by character more than the server keeps for a reader
+const HIDDEN = 'a\u009b31m\u202e\u200b\u2028b\u007f\ufeff c\u{e0001}';
 const LINES = [
   { match: '^ask', turns: [{ calls: [ask('How long?', { choices: ['30 minutes', '1 hour'] })] }, { text: 'Thank you.' }] },
   { match: '^two', turns: [{ calls: [ask('First?'), ask('Second?')] }, { text: 'Both.' }] },
@@ -21,6 +22,7 @@ const LINES = [
   { match: '^write', turns: [{ calls: [tool('calendar_write', MEETING)] }, { text: 'Written.' }] },
   { match: '^form', turns: [{ calls: [ask('Your order', { fields: [{ name: 'item', label: 'Item', type: 'text', required: true }, { name: 'count', label: 'How many', type: 'number' }] })] }, { text: 'Ordered.' }] },
   { match: '^days', turns: [{ calls: [ask('Which days?', { choices: ['Mon', 'Tue', 'Wed'], multi: true })] }, { text: 'Noted.' }] },
+  { match: '^hide', turns: [{ calls: [ask(HIDDEN)] }, { text: HIDDEN }] },
   { match: '^fail', turns: [{ fail: { at: 'start', status: 400 } }] },
   { match: '^long', turns: [{ text: LONG, chunk: 1 }] },
   { match: '^slow', turns: [{ text: 'I **do not** know.', delay_ms: 1000 }] }, // whoever follows is there by then
@@ -88,6 +90,25 @@ test('--json prints the events', async (t) => {
   assert.equal(events.at(-1).type, 'run.finished');
   assert.ok(events.some(({ type }) => type === 'text.delta'));
   assert.deepEqual(events.filter(({ seq }) => seq).map(({ seq }) => seq), events.filter(({ seq }) => seq).map((_, i) => i + 1));
+});
+
+test('--json leaves nothing that a terminal would act on, and means the same', async (t) => {
+  const home = await start(t);
+  const plain = (text) => assert.doesNotMatch(text, /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/u);
+  const { stdout: asked } = await piped(home, ['chat', '--json'], 'hide\n');
+  const { stdout: listed } = await home.run(['inbox', '--json']);
+  const { interactionId, question } = JSON.parse(listed);
+  assert.equal(question, HIDDEN);
+  const { stdout: settled } = await home.run(['answer', interactionId, '--text', HIDDEN, '--json']);
+  assert.equal(JSON.parse(settled).interactionId, interactionId);
+  const again = await home.run(['answer', interactionId, '--text', 'x', '--json']);
+  assert.equal(again.code, 4, again.stderr);
+  const events = asked.trimEnd().split('\n').map((line) => JSON.parse(line));
+  assert.equal(events.find(({ type }) => type === 'interaction.request').data.question, HIDDEN);
+  for (const text of [asked, listed, settled, again.stdout]) {
+    assert.ok(text.includes('\\u009b') && text.includes('\\u202e'), text);
+    plain(text);
+  }
 });
 
 test('the inbox', async (t) => {

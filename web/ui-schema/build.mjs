@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/index.js (one module, to read), dist/index.min.js (the same, small), dist/*.d.ts. Types are checked; the style sheet
-// is made small in both. Fails if the small one has grown past its limit.
+// dist/index.js (one module, to read), dist/index.min.js (the same, small), dist/*.d.ts. Types are checked.
+// Fails if the small one has grown past its limit.
 
 import { spawnSync } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
@@ -12,9 +12,7 @@ import { gzipSync } from 'node:zlib';
 
 import { build } from 'esbuild';
 
-import { smallSheet } from './sheet.mjs';
-
-const GZIP_BYTES_MAX = 5000;
+const GZIP_BYTES_MAX = 6000;
 
 const here = dirname(fileURLToPath(import.meta.url));
 process.chdir(here);
@@ -25,7 +23,7 @@ if (status) process.exit(status);
 await rm('dist/index.js', { force: true });
 const common = {
   absWorkingDir: here, entryPoints: ['src/index.ts'], bundle: true, format: 'esm', target: 'es2022', charset: 'utf8',
-  logLevel: 'warning', plugins: [smallSheet],
+  logLevel: 'warning',
 };
 await build({ ...common, outfile: 'dist/index.js' });
 await build({ ...common, outfile: 'dist/index.min.js', minify: true });

@@ -6,7 +6,7 @@
 #ifndef TESTS_GRAPH_KIT_H
 #define TESTS_GRAPH_KIT_H
 
-#include "agent/graph.h"
+#include "agent/core/graph.h"
 
 enum { DESK_ROWS_MAX = 64, PARTS_MAX = 8 };
 

@@ -2,7 +2,7 @@
  *
  * Answers to interactions. In the rows ' stands for ".
  */
-#include "agent/interaction.h"
+#include "agent/core/interaction.h"
 
 #include <stdlib.h>
 #include <string.h>

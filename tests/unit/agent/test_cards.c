@@ -4,13 +4,13 @@
  * that wants to hide something or to break out. In the rows ' stands for ". Whether they follow
  * docs/schema is for tests/api/interaction-cards.test.mjs.
  */
-#include "agent/cards.h"
+#include "agent/core/cards.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/interaction.h"
-#include "agent/texts.h"
+#include "agent/core/interaction.h"
+#include "agent/core/texts.h"
 #include "base/limits.h"
 #include "check.h"
 #include "tool/tools.h"
@@ -185,7 +185,7 @@ static void exact(void **state)
         quoted(&arena,
                HEAD("en",
                     "error") "'shield-alert','status':'error'},{'type':'text','content':"
-                             "'Your approval is "
+                             "'An approval is "
                              "needed','format':'plain','role':'title'},{'type':'badge','label'"
                              ":'Cannot be "
                              "undone','status':'error'}]},{'type':'text','content':'Order 2 of x',"
@@ -597,7 +597,7 @@ static void edges(void **state)
         call.summary = (str){summary, pad};
         str card = interaction_card(&own, &call);
         assert_true(card.len <= CARD_BYTES_MAX);
-        assert_true(str_ends(card, STR("\"role\":\"caption\",\"status\":\"error\"}]}}")));
+        assert_true(str_find(card, STR("\"role\":\"caption\",\"status\":\"error\",\"cut\":")) > 0);
         parsed(&own, card);
         arena_reset(&own);
     }

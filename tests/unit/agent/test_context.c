@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/context.h"
-#include "agent/front.h"
-#include "agent/window.h"
+#include "agent/core/context.h"
+#include "agent/core/front.h"
+#include "agent/core/window.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "check.h"
@@ -712,31 +712,53 @@ static void about(void **unused)
 static void plans(void **unused)
 {
     (void)unused;
-    struct plan_step steps[] = {
-        {STR("Look"), STR("seen")}, {STR("Write\n# now"), STR("")}, {STR("Tell"), STR("told")}};
+    struct plan_step steps[] = {{.content = STR("Look"), .done_when = STR("seen")},
+                                {.content = STR("Write\n# now")},
+                                {.content = STR("Tell"), .done_when = STR("told")}};
+    static struct step_call failed = {{"mail", 4}, STEP_FAILED};
     static const struct {
         const char *locale;
         uint32_t current;
         enum node node;
         const char *shown;
+        enum step_status second; /* what became of the second step, once it is past */
+        bool by_model, failing;  /* of it; of the running one, a call */
     } rows[] = {
         {"en", 0, NODE_EXECUTE,
          "\n1. [current] Look (done when: seen)\n2. [to do] Write # now\n3. [to do] Tell (done "
-         "when: told)\n"},
+         "when: told)\n",
+         STEP_PENDING, 0, 0},
         {"en", 1, NODE_EXECUTE,
-         "\n1. [done] Look (done when: seen)\n2. [current] Write # now\n3. [to do] "},
-        {"en", 3, NODE_DELIVER, "\n2. [done] Write # now\n3. [done] Tell"},
+         "\n1. [done] Look (done when: seen)\n2. [current] Write # now\n3. [to do] ", STEP_PENDING,
+         0, 0},
+        {"en", 3, NODE_DELIVER, "\n2. [done] Write # now\n3. [done] Tell", STEP_PENDING, 0, 0},
+        {"en", 3, NODE_DELIVER, "\n2. [rejected] Write # now\n3. [done] Tell", STEP_REJECTED, 0, 0},
+        {"en", 3, NODE_DELIVER, "\n2. [done (by model)] Write # now\n", STEP_DONE, true, 0},
+        {"zh-CN", 3, NODE_DELIVER, "\n2. [已完成（模型自述）] Write # now\n", STEP_DONE, true, 0},
+        {"zh-CN", 2, NODE_EXECUTE, "\n2. [已拒绝] Write # now\n3. [当前] Tell", STEP_REJECTED, 0,
+         0},
+        {"zh-CN", 2, NODE_EXECUTE, "\n2. [失败] Write # now\n", STEP_FAILED, 0, 0},
         {"en", 1, NODE_DELIVER,
-         "\n1. [done] Look (done when: seen)\n2. [not done] Write # now\n3. [not done] "},
+         "\n1. [done] Look (done when: seen)\n2. [skipped] Write # now\n3. [skipped] ",
+         STEP_PENDING, 0, 0},
+        {"en", 1, NODE_DELIVER, "\n2. [failed] Write # now\n3. [skipped] ", STEP_PENDING, 0, true},
         {"zh-CN", 1, NODE_EXECUTE,
-         "\n1. [已完成] Look（完成标志：seen）\n2. [当前] Write # now\n3. [待办] Tell"},
-        {"zh-CN", 0, NODE_DELIVER, "\n1. [未完成] Look"},
+         "\n1. [已完成] Look（完成标志：seen）\n2. [当前] Write # now\n3. [待办] Tell",
+         STEP_PENDING, 0, 0},
+        {"zh-CN", 0, NODE_DELIVER, "\n1. [已跳过] Look", STEP_PENDING, 0, 0},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct agent agent = {0};
         struct state state = state_of(rows[i].locale);
         state.plan = (struct plan){steps, COUNT(steps)};
         state.current_step = rows[i].current;
+        for (uint32_t n = 0; n < COUNT(steps); n++)
+            steps[n].status = n < state.current_step    ? STEP_DONE
+                              : n == state.current_step ? STEP_RUNNING
+                                                        : STEP_PENDING;
+        if (rows[i].second) steps[1].status = rows[i].second;
+        steps[1].by_model = rows[i].by_model;
+        if (rows[i].failing) state.step_calls = (struct step_calls){&failed, 1};
         AUTO(made_done) struct made made;
         make(&made, &agent, &state, rows[i].node, "");
         assert_part(made.context.system, rows[i].shown, true);
@@ -778,7 +800,7 @@ static void offered(void **unused)
     static const struct tool *tools[] = {&read_tool, &write_tool, &denied_tool};
     static const struct policy_row deny[] = {{STR("files*"), VERDICT_DENY}};
     static const struct policy_row deny_read[] = {{STR("look"), VERDICT_DENY}};
-    struct plan_step step = {STR("x"), STR("y")};
+    struct plan_step step = {.content = STR("x"), .done_when = STR("y")};
     static const struct {
         bool ask;
         enum plan_mode plan;

@@ -2,7 +2,7 @@
  *
  * Files in rows, and the words for them.
  */
-#include "agent/files.h"
+#include "agent/core/files.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "agent/front.h"
+#include "agent/core/front.h"
 #include "base/limits.h"
 #include "check.h"
 

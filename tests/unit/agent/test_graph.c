@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/graph.h"
+#include "agent/core/graph.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -268,15 +269,15 @@ static void plan_to_its_end(void **state)
     desk_answer(&desk, "{\"decision\":\"approve\"}");
     expect(&desk, "approved", SETTLED " plan.updated",
            (struct part[PARTS_MAX]){
-               {"plan.updated",
-                "{\"steps\":[{\"content\":\"one\",\"doneWhen\":\"d\",\"status\":"
-                "\"in_progress\"},{\"content\":\"two\",\"doneWhen\":\"\",\"status\":"
-                "\"pending\"}],\"current\":0}"},
+               {"plan.updated", "{\"steps\":[{\"content\":\"one\",\"doneWhen\":\"d\",\"status\":"
+                                "\"running\"},{\"content\":\"two\",\"doneWhen\":\"\",\"status\":"
+                                "\"pending\"}],\"current\":0}"},
            });
     assert_int_equal(graph_node(&desk.view.state), NODE_EXECUTE);
     desk_turn(&desk, "one is done", NULL, 0);
     expect(&desk, "step one", "text.message.end plan.updated",
-           (struct part[PARTS_MAX]){{"plan.updated", "\"current\":1}"}});
+           (struct part[PARTS_MAX]){{"plan.updated", "\"status\":\"done\",\"by\":\"model\"},"},
+                                    {"plan.updated", "\"current\":1}"}});
     desk_turn(&desk, "two is done", NULL, 0);
     assert_int_equal(graph_node(&desk.view.state), NODE_DELIVER);
     desk_turn(&desk, "all is done", NULL, 0);
@@ -286,7 +287,7 @@ static void plan_to_its_end(void **state)
 
 #define COMPLETED "{\"outcome\":\"completed\",\"usage\""
 #define EXHAUSTED "{\"outcome\":\"exhausted\",\"code\":\"budget_exhausted\","
-#define STEPS     "What was planned and done:\\n- [x] one\\n- [x] two\""
+#define STEPS     "What was planned and done:\\n- [x] one\\n- [ ] two (rejected)\""
 #define BUDGET    "The budget of this run is used up."
 
 /* How deliver ends, by what the model does there. */
@@ -308,7 +309,8 @@ static void deliver(void **state)
         {INPUT_DOWN, "", ERR_INTERNAL, false, BUDGET, EXHAUSTED},
         {INPUT_OVERDUE, "", OK, true, BUDGET, EXHAUSTED},
     };
-    static struct plan_step steps[] = {{{"one", 3}, {"", 0}}, {{"two", 3}, {"", 0}}};
+    static struct plan_step steps[] = {{{"one", 3}, {"", 0}, STEP_DONE, false},
+                                       {{"two", 3}, {"", 0}, STEP_REJECTED, false}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         AUTO(desk_done) struct desk desk;
         desk_init(&desk);
@@ -329,6 +331,160 @@ static void deliver(void **state)
                (struct part[PARTS_MAX]){{"text.message.end", rows[i].text},
                                         {"run.finished", rows[i].end}});
         assert_true(desk.last.ended);
+    }
+}
+
+/* ---- what becomes of steps ---- */
+
+static const struct call_end fine = {.result = {"{}", 2}, .model_text = {"ok", 2}};
+static const struct call_end bad = {
+    .failed = true, .error = {"policy_denied", 13}, .model_text = {"no", 2}}; /* its own words */
+
+/* The calls of one turn, and how each ends: '+' runs and is done, '-' runs and fails, or a decision of
+ * the person who is asked. */
+struct part_call {
+    const char *tool, *args;
+    char end;
+};
+enum { STEP_TURNS_MAX = 3, STEP_CALLS_MAX = 3 };
+
+static void make_calls(struct desk *desk, const struct part_call *calls)
+{
+    struct said said[STEP_CALLS_MAX] = {0};
+    size_t count = 0;
+    for (; count < STEP_CALLS_MAX && calls[count].tool; count++)
+        said[count] = (struct said){calls[count].tool, calls[count].args};
+    desk_turn(desk, "", said, count);
+    for (size_t i = count;
+         i-- > 0;) { /* the last is settled first: their order in the turn counts */
+        char id[16];
+        snprintf(id, sizeof id, "call_%zu", i + 1);
+        static const struct {
+            char end;
+            enum decision decision;
+        } decisions[] = {{'a', DECISION_APPROVE}, {'r', DECISION_REJECT}, {'s', DECISION_RESPOND},
+                         {'c', DECISION_CANCEL},  {'e', DECISION_EXPIRE}, {'q', DECISION_ANSWER}};
+        for (size_t n = 0; n < COUNT(decisions); n++)
+            if (calls[i].end == decisions[n].end)
+                desk_settle(desk, desk->view.open.count - 1,
+                            (struct resolution){.decision = decisions[n].decision,
+                                                .text = STR("x"),
+                                                .answer = STR("{}")});
+        if (desk_row(desk, id)->state == CALL_APPROVED)
+            desk_step(desk, (struct input){.kind = INPUT_START});
+        if (calls[i].end == '+' || calls[i].end == 'a') desk_result(desk, id, fine);
+        if (calls[i].end == '-') desk_result(desk, id, bad);
+    }
+    desk_step(desk, (struct input){.kind = INPUT_SHOW});
+}
+
+#define READ   "calendar_read", "{}"
+#define WRITE  "calendar_write", TITLE
+#define ORDER  "place_order", TITLE
+#define LAUNCH "launch", TITLE
+#define ASK    "ask_user", "{\"question\":\"a\"}"
+
+static const struct {
+    const char *what;
+    struct part_call turns[STEP_TURNS_MAX][STEP_CALLS_MAX];
+    const char *moved,
+        *ended; /* the step's word when the model moves on, when the run is cancelled */
+} steps_cases[] = {
+    {"nothing", {{{0}}}, "\"done\",\"by\":\"model\"", "\"skipped\""},
+    {"a question", {{{ASK, 'q'}}}, "\"done\",\"by\":\"model\"", "\"skipped\""},
+    {"a question that nobody answers", {{{ASK, 'c'}}}, "\"done\",\"by\":\"model\"", "\"skipped\""},
+    {"a call", {{{ORDER, '+'}}}, "\"done\"}", "\"done\"}"},
+    {"an approved one", {{{WRITE, 'a'}}}, "\"done\"}", "\"done\"}"},
+    {"a rejected one", {{{WRITE, 'r'}}}, "\"rejected\"", "\"rejected\""},
+    {"words instead", {{{WRITE, 's'}}}, "\"rejected\"", "\"rejected\""},
+    {"a cancelled one", {{{WRITE, 'c'}}}, "\"rejected\"", "\"rejected\""},
+    {"an expired one", {{{WRITE, 'e'}}}, "\"rejected\"", "\"rejected\""},
+    {"a denied one", {{{LAUNCH, ' '}}}, "\"rejected\"", "\"rejected\""},
+    {"a failed one", {{{ORDER, '-'}}}, "\"failed\"", "\"failed\""},
+    {"one that is no tool", {{{"made_up", "{}", ' '}}}, "\"failed\"", "\"failed\""},
+    {"wrong arguments", {{{"place_order", "{", ' '}}}, "\"failed\"", "\"failed\""},
+    {"rejected, then done", {{{WRITE, 'r'}}, {{WRITE, 'a'}}}, "\"done\"}", "\"done\"}"},
+    {"done, then rejected", {{{WRITE, 'a'}}, {{WRITE, 'r'}}}, "\"rejected\"", "\"rejected\""},
+    {"rejected, then another tool",
+     {{{WRITE, 'r'}}, {{ORDER, '+'}}},
+     "\"rejected\"",
+     "\"rejected\""},
+    {"failed, then another tool", {{{ORDER, '-'}}, {{WRITE, 'a'}}}, "\"failed\"", "\"failed\""},
+    {"failed and rejected", {{{ORDER, '-'}, {WRITE, 'r'}}}, "\"rejected\"", "\"rejected\""},
+    {"two of one turn, the second done", {{{WRITE, 'r'}, {WRITE, 'a'}}}, "\"done\"}", "\"done\"}"},
+    {"two of one turn, the second rejected",
+     {{{WRITE, 'a'}, {WRITE, 'r'}}},
+     "\"rejected\"",
+     "\"rejected\""},
+    {"failed, then mended", {{{ORDER, '-'}}, {{ORDER, '+'}}}, "\"done\"}", "\"done\"}"},
+};
+
+/* The step that was left keeps its word, and nothing of it counts for the next. */
+static void step_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(steps_cases); i++) {
+        bool moves = i % 2;
+        AUTO(desk_done) struct desk desk;
+        desk_init(&desk);
+        desk_call(&desk, "submit_plan", PLAN);
+        desk_answer(&desk, "{\"decision\":\"approve\"}");
+        for (size_t n = 0; n < STEP_TURNS_MAX && steps_cases[i / 2].turns[n][0].tool; n++)
+            make_calls(&desk, steps_cases[i / 2].turns[n]);
+        AUTO(buf_done) struct buf first;
+        buf_init(&first, 1024);
+        buf_printf(&first, "{\"steps\":[{\"content\":\"one\",\"doneWhen\":\"d\",\"status\":%s",
+                   moves ? steps_cases[i / 2].moved : steps_cases[i / 2].ended);
+        buf_char(&first, '\0');
+        const char *second = moves ? "\"two\",\"doneWhen\":\"\",\"status\":\"running\"}"
+                                   : "\"two\",\"doneWhen\":\"\",\"status\":\"skipped\"}";
+        if (moves)
+            desk_turn(&desk, "that is it", NULL, 0);
+        else
+            desk_step(&desk, (struct input){.kind = INPUT_CANCEL});
+        struct part parts[PARTS_MAX] = {{"plan.updated", first.p}, {"plan.updated", second}};
+        expect(&desk, steps_cases[i / 2].what,
+               moves ? "text.message.end plan.updated" : "plan.updated step.finish run.finished",
+               parts);
+        if (!moves) continue;
+        desk_step(&desk, (struct input){.kind = INPUT_DOWN, .why = ERR_INTERNAL});
+        struct part last[PARTS_MAX] = {{"plan.updated", first.p},
+                                       {"plan.updated", "\"status\":\"skipped\"}],\"current\":1}"}};
+        expect(&desk, steps_cases[i / 2].what, "plan.updated step.finish run.error", last);
+    }
+}
+
+/* The rounds are used up in the middle of a plan: the report says what every step came to. */
+static void steps_left(void **state)
+{
+    (void)state;
+    static const struct {
+        str locale;
+        const char *text;
+    } rows[] = {
+        {STR("en"),
+         BUDGET "\\n- [x] one (by model)\\n- [ ] two (rejected)\\n- [ ] three (skipped)\""},
+        {STR("zh-CN"), "本次运行的预算已用完。\\n- [x] one（模型自述）\\n- [ ] "
+                       "two（已拒绝）\\n- [ ] three（已跳过）\""},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        AUTO(desk_done) struct desk desk;
+        desk_init(&desk);
+        desk.view.state.locale = rows[i].locale;
+        desk_call(
+            &desk, "submit_plan",
+            "{\"steps\":[{\"content\":\"one\"},{\"content\":\"two\"},{\"content\":\"three\"}]}");
+        desk_answer(&desk, "{\"decision\":\"approve\"}");
+        desk_turn(&desk, "did it", NULL, 0);
+        make_calls(&desk, (struct part_call[STEP_CALLS_MAX]){{WRITE, 'r'}});
+        desk_step(&desk, (struct input){.kind = INPUT_OVERDUE});
+        struct part parts[PARTS_MAX] = {
+            {"text.message.end", rows[i].text},
+            {"plan.updated", "\"two\",\"doneWhen\":\"\",\"status\":\"rejected\""},
+            {"plan.updated", "\"three\",\"doneWhen\":\"\",\"status\":\"skipped\""}};
+        expect(&desk, "the budget",
+               "plan.updated step.finish step.start text.message.end step.finish run.finished",
+               parts);
     }
 }
 
@@ -635,6 +791,8 @@ int test_graph(void)
         cmocka_unit_test(corrections),
         cmocka_unit_test(plan_to_its_end),
         cmocka_unit_test(deliver),
+        cmocka_unit_test(step_words),
+        cmocka_unit_test(steps_left),
         cmocka_unit_test(model_away),
         cmocka_unit_test(model_refuses),
         cmocka_unit_test(budgets),

@@ -2,8 +2,8 @@
  *
  * Calls that need somebody on the way: questions of tools, and servers that stay away.
  */
-#include "agent/asked.h"
-#include "agent/front.h"
+#include "agent/core/asked.h"
+#include "agent/core/front.h"
 #include "base/limits.h"
 #include "check.h"
 #include "graph_kit.h"

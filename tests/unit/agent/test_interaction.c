@@ -2,7 +2,7 @@
  *
  * What the model asks, who may answer, and the JSON of it all. In the rows ' stands for ".
  */
-#include "agent/interaction.h"
+#include "agent/core/interaction.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -369,33 +369,32 @@ static void allowed(void **state)
     (void)state;
     static const struct {
         const char *approver, *user, *roles[3];
-        enum err err;
+        enum admission expected;
+        bool alone;
     } rows[] = {
-        {"", "ann", {"", "", ""}, OK},
-        {"", "ann", {"user", "", ""}, OK},
-        {"", "bob", {"user", "approver", "operator"}, ERR_NOT_FOUND},
-        {"", "Ann", {"", "", ""}, ERR_NOT_FOUND},
-        {"", "", {"", "", ""}, ERR_NOT_FOUND},
-        {"approver", "ann", {"user", "", ""}, ERR_FORBIDDEN},
-        {"approver", "ann", {"", "", ""}, ERR_FORBIDDEN},
-        {"approver", "ann", {"user", "operator", ""}, ERR_FORBIDDEN},
-        {"approver", "ann", {"user", "approver", ""}, OK},
-        {"approver", "eve", {"", "", "approver"}, OK},
-        {"approver", "eve", {"user", "operator", ""}, ERR_NOT_FOUND},
-        {"approver", "eve", {"", "", ""}, ERR_NOT_FOUND},
-        {"approver", "eve", {"approvers", "approve", "Approver"}, ERR_NOT_FOUND},
-        {"operator", "eve", {"approver", "operator", ""}, OK},
+        {"", "ann", {"", "", ""}, ADMITTED, false},
+        {"", "ann", {"user", "", ""}, ADMITTED, false},
+        {"", "bob", {"user", "approver", "operator"}, ADMITTED_NOT_SEEN, false},
+        {"", "Ann", {"", "", ""}, ADMITTED_NOT_SEEN, false},
+        {"", "", {"", "", ""}, ADMITTED_NOT_SEEN, false},
+        {"approver", "ann", {"user", "", ""}, ADMITTED_WRONG_ROLE, false},
+        {"approver", "ann", {"", "", ""}, ADMITTED_WRONG_ROLE, false},
+        {"approver", "ann", {"user", "operator", ""}, ADMITTED_WRONG_ROLE, false},
+        {"approver", "ann", {"user", "approver", ""}, ADMITTED_OWN_REQUEST, false},
+        {"approver", "ann", {"user", "approver", ""}, ADMITTED, true},
+        {"approver", "ann", {"user", "", ""}, ADMITTED_WRONG_ROLE, true},
+        {"approver", "eve", {"", "", "approver"}, ADMITTED, false},
+        {"approver", "eve", {"user", "operator", ""}, ADMITTED_NOT_SEEN, false},
+        {"approver", "eve", {"", "", ""}, ADMITTED_NOT_SEEN, false},
+        {"approver", "eve", {"approvers", "approve", "Approver"}, ADMITTED_NOT_SEEN, false},
+        {"operator", "eve", {"approver", "operator", ""}, ADMITTED, false},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct interaction interaction = {.owner = STR("ann"), .approver = str_c(rows[i].approver)};
-        str roles[3];
-        for (size_t n = 0; n < 3; n++) roles[n] = str_c(rows[i].roles[n]);
-        assert_int_equal(interaction_allows(&interaction, str_c(rows[i].user), roles, 3),
-                         rows[i].err);
+        struct decider decider = {.user = str_c(rows[i].user), .alone = rows[i].alone};
+        for (size_t n = 0; n < 3; n++) decider.roles[n] = str_c(rows[i].roles[n]);
+        assert_int_equal(interaction_allows(&interaction, &decider), rows[i].expected);
     }
-    struct interaction interaction = {.owner = STR("ann")};
-    assert_int_equal(interaction_allows(&interaction, STR("ann"), NULL, 0), OK);
-    assert_int_equal(interaction_allows(&interaction, STR("bob"), NULL, 0), ERR_NOT_FOUND);
 }
 
 /* ---- JSON ---- */

@@ -2,11 +2,11 @@
  *
  * What a call leaves behind, and reading it back.
  */
-#include "agent/payload.h"
-#include "agent/texts.h"
+#include "agent/core/payload.h"
+#include "agent/core/texts.h"
 #include "check.h"
-#include "store/blob.h"
-#include "store/calls.h"
+#include "store/blob/blob.h"
+#include "store/table/calls.h"
 #include "tool/tools.h"
 
 #define HINTS                                                            \

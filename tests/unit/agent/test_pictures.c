@@ -2,7 +2,7 @@
  *
  * Loading files for the model, from a real store and a real folder.
  */
-#include "agent/pictures.h"
+#include "agent/shell/pictures.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "base/limits.h"
 #include "check.h"
 #include "net/loop.h"
-#include "store/attachments.h"
-#include "store/blob.h"
+#include "store/blob/blob.h"
 #include "store/fixture.h"
+#include "store/table/attachments.h"
 
 struct world {
     struct fixture f;

@@ -2,7 +2,7 @@
  *
  * Verdicts, grants and bindings. In JSON ' stands for ".
  */
-#include "agent/policy.h"
+#include "agent/core/policy.h"
 
 #include <stdlib.h>
 #include <string.h>

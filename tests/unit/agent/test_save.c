@@ -3,11 +3,11 @@
  * Between the graph and the rows, on a real database: what a run waits for, and how it is settled from
  * outside the shell.
  */
-#include "agent/save.h"
+#include "agent/shell/save.h"
 
 #include <string.h>
 
-#include "agent/begin.h"
+#include "agent/shell/begin.h"
 #include "check.h"
 #include "store/conversation_kit.h"
 #include "store/fixture.h"
@@ -221,6 +221,20 @@ static void damaged_tools(void **state)
     assert_string_equal(stepped.facts[0].type, "tool.call.result");
 }
 
+/* The shell and a person may both find it damaged: it fails once. */
+static void damaged_twice(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = begin(t);
+    struct run run = current(t, thread), again = run;
+    const unsigned char random[ID_RANDOM_BYTES] = {1};
+    struct stepped stepped;
+    assert_int_equal(run_damaged(t->db, &t->arena, &saver, &run, "x", NOW, random, &stepped), OK);
+    assert_int_equal(run.status, RUN_FAILED);
+    assert_int_equal(run_damaged(t->db, &t->arena, &saver, &again, "x", NOW, random, &stepped),
+                     ERR_BUSY);
+}
+
 int test_save(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +242,7 @@ int test_save(void)
         WITH_DB(calls_wait_for_the_client),
         WITH_DB(cancelled),
         WITH_DB(damaged_tools),
+        WITH_DB(damaged_twice),
     };
     return cmocka_run_group_tests_name("agent/save", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/state.h"
+#include "agent/core/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,10 @@
 static struct state full_state(void)
 {
     static struct plan_step steps[] = {
-        {{"find a room", 11}, {"a room is booked", 16}},
-        {{"写邀请 \"x\"", 13}, {"", 0}},
+        {{"find a room", 11}, {"a room is booked", 16}, STEP_DONE, true},
+        {{"写邀请 \"x\"", 13}, {"", 0}, STEP_RUNNING, false},
     };
+    static struct step_call ends[] = {{{"mail", 4}, STEP_REJECTED}, {{"", 0}, STEP_DONE}};
     static str interactions[] = {{"int_1", 5}, {"int_2", 5}}, calls[] = {{"call_1", 6}};
     return (struct state){
         .trace_id = STR("r1"),
@@ -29,6 +30,8 @@ static struct state full_state(void)
         .stage = STAGE_EXECUTION,
         .plan = {steps, COUNT(steps)},
         .current_step = 1,
+        .step_calls = {ends, COUNT(ends)},
+        .calls_counted = 2,
         .max_rounds = UINT32_MAX,
         .round_used = 3,
         .consecutive_corrections = 2,
@@ -47,17 +50,20 @@ static struct state full_state(void)
     };
 }
 
-#define FULL                                                                                         \
-    "{\"version\":1,\"common_state\":{\"trace_id\":\"r1\",\"user_id\":\"王 <w@example.org>\","      \
-    "\"conversation_id\":\"t1\",\"task_id\":\"task_a\",\"phase\":\"interrupted\","                   \
-    "\"stage\":\"execution\",\"plan_steps\":[{\"content\":\"find a room\","                          \
-    "\"done_when\":\"a room is booked\"},{\"content\":\"写邀请 \\\"x\\\"\",\"done_when\":\"\"}]," \
-    "\"current_step\":1,\"max_rounds\":4294967295,\"round_used\":3,"                                 \
-    "\"consecutive_corrections\":2,\"input_tokens\":9007199254740991,\"output_tokens\":31,"          \
-    "\"cost\":9223372036854775807,\"currency\":\"CNY\","                                             \
-    "\"turns\":4,\"active_ms\":1500,\"leg_since\":1794722770000,\"locale\":\"zh-CN\"},"              \
-    "\"interaction_ids\":[\"int_1\",\"int_2\"],\"call_ids\":[\"call_1\"],"                           \
-    "\"resume\":{\"node\":\"execute\",\"phase\":\"executing\",\"step\":1},"                          \
+#define FULL                                                                                    \
+    "{\"version\":1,\"common_state\":{\"trace_id\":\"r1\",\"user_id\":\"王 <w@example.org>\"," \
+    "\"conversation_id\":\"t1\",\"task_id\":\"task_a\",\"phase\":\"interrupted\","              \
+    "\"stage\":\"execution\",\"plan_steps\":[{\"content\":\"find a room\","                     \
+    "\"done_when\":\"a room is booked\",\"status\":\"done\",\"by\":\"model\"},"                 \
+    "{\"content\":\"写邀请 \\\"x\\\"\",\"done_when\":\"\",\"status\":\"running\"}],"         \
+    "\"current_step\":1,\"step_calls\":[{\"tool\":\"mail\",\"end\":\"rejected\"},"              \
+    "{\"tool\":\"\",\"end\":\"done\"}],\"calls_counted\":2,\"max_rounds\":4294967295,\"round_"  \
+    "used\":3,"                                                                                 \
+    "\"consecutive_corrections\":2,\"input_tokens\":9007199254740991,\"output_tokens\":31,"     \
+    "\"cost\":9223372036854775807,\"currency\":\"CNY\","                                        \
+    "\"turns\":4,\"active_ms\":1500,\"leg_since\":1794722770000,\"locale\":\"zh-CN\"},"         \
+    "\"interaction_ids\":[\"int_1\",\"int_2\"],\"call_ids\":[\"call_1\"],"                      \
+    "\"resume\":{\"node\":\"execute\",\"phase\":\"executing\",\"step\":1},"                     \
     "\"context\":{\"from_message\":9223372036854775807}}"
 
 static void written(void **state)
@@ -161,6 +167,37 @@ static void trimmed(void **state)
     assert_int_equal(parsed.resume.phase, PHASE_CHATTING);
 }
 
+/* A snapshot from before steps had a status: what is past is done, and calls that were not shown belong
+ * to the step that runs. */
+static void old_plans(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        enum step_status steps[3];
+        uint32_t counted;
+    } rows[] = {
+        {"\"current_step\":0,\"round_used\":1}}", {STEP_RUNNING, STEP_PENDING, STEP_PENDING}, 1},
+        {"\"current_step\":1,\"round_used\":4},\"call_ids\":[\"c\"]}",
+         {STEP_DONE, STEP_RUNNING, STEP_PENDING},
+         3},
+        {"\"current_step\":3,\"round_used\":4}}", {STEP_DONE, STEP_DONE, STEP_DONE}, 4},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        AUTO(arena_done) struct arena arena;
+        arena_init(&arena);
+        struct state parsed;
+        str bytes = arena_printf(&arena,
+                                 "{\"version\":1,\"common_state\":{" IDS ",\"plan_steps\":["
+                                 "{\"content\":\"a\"},{\"content\":\"b\"},{\"content\":\"c\"}],%s",
+                                 rows[i].bytes);
+        assert_int_equal(state_parse(&arena, bytes, &parsed, NULL), OK);
+        for (size_t n = 0; n < 3; n++)
+            assert_int_equal(parsed.plan.steps[n].status, rows[i].steps[n]);
+        assert_int_equal(parsed.calls_counted, rows[i].counted);
+    }
+}
+
 #define A43 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" /* three of them pass 128 */
 
 /* What is wrong is named, and nothing is changed. */
@@ -215,8 +252,21 @@ static void refusals(void **state)
          "must not be empty"},
         {COMMON("\"plan_steps\":[{\"content\":\"a\",\"done_when\":1}]"),
          "common_state.plan_steps.done_when", "must be a string"},
-        {COMMON("\"plan_steps\":[{\"content\":\"a\",\"by\":1}]"), "common_state.plan_steps",
+        {COMMON("\"plan_steps\":[{\"content\":\"a\",\"owner\":1}]"), "common_state.plan_steps",
          "has a member that is not known"},
+        {COMMON("\"plan_steps\":[{\"content\":\"a\",\"by\":1}]"), "common_state.plan_steps.by",
+         "is none of the words"},
+        {COMMON("\"plan_steps\":[{\"content\":\"a\",\"status\":\"in_progress\"}]"),
+         "common_state.plan_steps.status", "is none of the words"},
+        {COMMON("\"plan_steps\":[{\"content\":\"a\",\"status\":\"done\"}]"),
+         "common_state.plan_steps.status", "is not one that this step can have"},
+        {COMMON("\"plan_steps\":[{\"content\":\"a\",\"status\":\"skipped\"}]"),
+         "common_state.plan_steps.status", "is not one that this step can have"},
+        {COMMON("\"plan_steps\":[{\"content\":\"a\",\"status\":\"running\",\"by\":\"model\"}]"),
+         "common_state.plan_steps.by", "belongs to a step that is done"},
+        {COMMON("\"step_calls\":[{\"tool\":\"a\",\"end\":\"pending\"}]"),
+         "common_state.step_calls.end", "is not how a call ends"},
+        {COMMON("\"step_calls\":[{\"tool\":\"a\"}]"), "common_state.step_calls.end", "is missing"},
         {COMMON("\"current_step\":1"), "common_state.current_step", "is behind the end"},
         {COMMON("\"current_step\":-1"), "common_state.current_step", "must be an integer from 0"},
         {COMMON("\"max_rounds\":4294967296"), "common_state.max_rounds", "must be an integer"},
@@ -282,6 +332,8 @@ static void bounds(void **state)
          STATE_IDS_MAX},
         {"{\"version\":1,\"common_state\":{" IDS ",\"plan_steps\":[", "{\"content\":\"a\"}", "]}}",
          PLAN_STEPS_MAX},
+        {"{\"version\":1,\"common_state\":{" IDS ",\"step_calls\":[",
+         "{\"tool\":\"a\",\"end\":\"done\"}", "]}}", STEP_TOOLS_MAX},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         for (size_t over = 0; over < 2; over++) {
@@ -395,10 +447,10 @@ static void tokens(void **state)
 int test_state(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written), cmocka_unit_test(round_trip), cmocka_unit_test(defaults),
-        cmocka_unit_test(rounds),  cmocka_unit_test(trimmed),    cmocka_unit_test(refusals),
-        cmocka_unit_test(bounds),  cmocka_unit_test(truncated),  cmocka_unit_test(damaged),
-        cmocka_unit_test(arrows),  cmocka_unit_test(tokens),
+        cmocka_unit_test(old_plans), cmocka_unit_test(written), cmocka_unit_test(round_trip),
+        cmocka_unit_test(defaults),  cmocka_unit_test(rounds),  cmocka_unit_test(trimmed),
+        cmocka_unit_test(refusals),  cmocka_unit_test(bounds),  cmocka_unit_test(truncated),
+        cmocka_unit_test(damaged),   cmocka_unit_test(arrows),  cmocka_unit_test(tokens),
     };
     return cmocka_run_group_tests_name("agent/state", tests, NULL, NULL);
 }

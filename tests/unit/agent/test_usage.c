@@ -2,7 +2,7 @@
  *
  * What is used and what that costs: counted, added up, written.
  */
-#include "agent/facts.h"
+#include "agent/core/facts.h"
 
 #include "base/json.h"
 #include "check.h"

@@ -3,7 +3,7 @@
  * Counting, and choosing what is kept. Conversations here are rows of figures: how many tokens each
  * message has.
  */
-#include "agent/window.h"
+#include "agent/core/window.h"
 
 #include <string.h>
 

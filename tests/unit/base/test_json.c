@@ -241,6 +241,40 @@ static void too_many_values(void **state)
     assert_string_equal(doc.error.reason, "too many values");
 }
 
+/* What was sent has values for its bytes: a list of small numbers up to a length, and behind it only as
+ * many as longer ones would be. */
+static void values_that_were_sent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        size_t count; /* in the array */
+        bool taken;
+    } rows[] = {
+        {"0", JSON_VALUES_SURE - 1, true},       {"0", 2 * JSON_VALUES_SURE, false},
+        {"1234567", 2 * JSON_VALUES_SURE, true}, {"1234567", 10 * JSON_VALUES_SURE, true},
+        {"12345", 10 * JSON_VALUES_SURE, false},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct arena arena;
+        struct json *root = NULL;
+        struct json_error error = {0};
+        AUTO(buf_done) struct buf text;
+        buf_init(&text, 4 << 20);
+        for (size_t j = 0; j < rows[i].count; j++) {
+            buf_char(&text, j ? ',' : '[');
+            buf_append(&text, str_c(rows[i].value));
+        }
+        buf_char(&text, ']');
+        arena_init(&arena);
+        enum err e = json_parse_sent(&arena, buf_str(&text), &root, &error);
+        assert_int_equal(e == OK, rows[i].taken);
+        if (!rows[i].taken) assert_string_equal(error.reason, "too many values");
+        assert_true(arena.bytes <= (JSON_VALUES_SURE + text.len / JSON_VALUE_BYTES) * 82);
+        arena_done(&arena);
+    }
+}
+
 static void raw_spans(void **state)
 {
     (void)state;
@@ -526,8 +560,7 @@ static void writing(void **state)
     json_array_end(&w);
     json_key(&w, STR("k\n"));
     json_object(&w);
-    json_key(&w, STR(""));
-    json_string(&w, (str){NULL, 0});
+    json_member(&w, STR(""), (str){NULL, 0});
     json_object_end(&w);
     json_member(&w, STR("z"), STR("end"));
     json_object_end(&w);
@@ -753,6 +786,7 @@ int test_json(void)
         cmocka_unit_test(deep_attacks),
         cmocka_unit_test(wide_is_not_deep),
         cmocka_unit_test(too_many_values),
+        cmocka_unit_test(values_that_were_sent),
         cmocka_unit_test(raw_spans),
         cmocka_unit_test(strings),
         cmocka_unit_test(every_byte_everywhere),

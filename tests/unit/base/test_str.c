@@ -95,11 +95,31 @@ static void distances(void **state)
     assert_int_equal(str_distance(STR(""), STR("abc")), 3);
 }
 
+static void tokens(void **state)
+{
+    (void)state;
+    assert_true(str_is_token(STR("X-Request-Id")));
+    assert_true(str_is_token(STR("!#$%&'*+-.^_`|~09azAZ")));
+    assert_false(str_is_token(STR_EMPTY));
+    assert_false(str_is_token(STR("a b")));
+    assert_false(str_is_token(STR("a:")));
+    assert_false(str_is_token(STR("a\0")));
+    assert_false(str_is_token(STR("\xc3\xa9")));
+    assert_true(str_is_field_value(STR_EMPTY));
+    assert_true(str_is_field_value(STR("a\tb \xc3\xa9")));
+    assert_false(str_is_field_value(STR("a\r\nb")));
+    assert_false(str_is_field_value(STR("\x7f")));
+    assert_int_equal(char_hex('9'), 9);
+    assert_int_equal(char_hex('a'), 10);
+    assert_int_equal(char_hex('F'), 15);
+    assert_int_equal(char_hex('g'), -1);
+}
+
 int test_str(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),   cmocka_unit_test(sizes),     cmocka_unit_test(splitting),
-        cmocka_unit_test(comparing), cmocka_unit_test(distances),
+        cmocka_unit_test(comparing), cmocka_unit_test(distances), cmocka_unit_test(tokens),
     };
     return cmocka_run_group_tests_name("base/str", tests, NULL, NULL);
 }

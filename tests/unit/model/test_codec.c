@@ -144,13 +144,50 @@ static void half_characters(void **state)
     }
 }
 
+/* Pieces of one text, as strings of documents of their own; what each gives, and the end. */
+static const struct {
+    const char *pieces[4], *said[4], *end;
+} joins[] = {
+    {{"[\"a\\ud83d\"]", "[\"\\ude42b\"]"},
+     {"a", "\xf0\x9f\x99\x82"
+           "b"},
+     ""},
+    {{"[\"\\ud83d\"]", "[\"\"]", "[\"\\uDE42\"]"}, {"", "", "\xf0\x9f\x99\x82"}, ""},
+    {{"[\"\\ud83d\"]", "[null]", "[\"\\ude42\"]"}, {"", "", "\xf0\x9f\x99\x82"}, ""},
+    {{"[\"\\ud83d\"]", "[\"x\"]"}, {"", FFFD "x"}, ""},
+    {{"[\"\\ud83d\"]", "[\"\\ud83d\"]", "[\"\\ude42\"]"}, {"", FFFD, "\xf0\x9f\x99\x82"}, ""},
+    {{"[\"\\ude42\"]", "[\"\\ude42\"]"}, {FFFD, FFFD}, ""},
+    {{"[\"\\ude42\\ud83d\"]", "[\"\\ude42\\ud83d\"]"}, {FFFD, "\xf0\x9f\x99\x82"}, FFFD},
+    {{"[\"x \\\\ud83d\"]", "[\"\\ude42\"]"}, {"x \\ud83d", FFFD}, ""},
+    {{"[\"\\ufffd\\ud83d\"]", "[\"\\ude42\\ufffd\"]"}, {FFFD, "\xf0\x9f\x99\x82" FFFD}, ""},
+    {{"[\"\\ud83d\\ude42\"]", "[\"b\"]"}, {"\xf0\x9f\x99\x82", "b"}, ""},
+};
+
+static void joined_halves(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(joins); i++) {
+        struct codec_half half = {0};
+        for (size_t n = 0; n < COUNT(joins[i].pieces) && joins[i].pieces[n]; n++) {
+            AUTO(arena_done) struct arena arena;
+            struct json *json = NULL;
+            struct codec_said said;
+            arena_init(&arena);
+            assert_int_equal(codec_document(&arena, str_c(joins[i].pieces[n]), &json, &said), OK);
+            assert_str(codec_piece(&arena, &said, json_at(json, 0), &half),
+                       str_c(joins[i].said[n]));
+        }
+        assert_str(codec_piece_end(&half), str_c(joins[i].end));
+        assert_int_equal(codec_piece_end(&half).len, 0);
+    }
+}
+
 int test_codec(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),
-        cmocka_unit_test(given),
-        cmocka_unit_test(nothing_to_do),
-        cmocka_unit_test(half_characters),
+        cmocka_unit_test(names),         cmocka_unit_test(given),
+        cmocka_unit_test(nothing_to_do), cmocka_unit_test(half_characters),
+        cmocka_unit_test(joined_halves),
     };
     return cmocka_run_group_tests_name("codec", tests, NULL, NULL);
 }

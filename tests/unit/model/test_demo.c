@@ -144,7 +144,7 @@ static void long_quote(void **state)
     struct fixture *f = *state;
     AUTO(buf_done) struct buf message;
     buf_init(&message, 4096);
-    for (int i = 0; i <= DEMO_QUOTE_CHARS_MAX; i++) buf_append(&message, STR("房"));
+    for (int i = 0; i <= STORY_QUOTE_CHARS_MAX; i++) buf_append(&message, STR("房"));
     AUTO(heard_done) struct heard cut = {0};
     heard_start(&cut, f->loop, &f->model, buf_str(&message), 1);
     str shorter = {message.p, message.len - STR("房").len};

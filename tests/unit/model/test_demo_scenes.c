@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The scenes of the demo model, played through without waiting: what it does next is a function of
- * the request. The stage below does what the agent does between two turns: it makes the request
+ * The scenes of the demo model, played through without waiting: what its script answers is a function
+ * of the request. The stage below does what the agent does between two turns: it makes the request
  * with context_make, gives each call the result of the row, takes over a plan that is accepted, and
  * goes from step to step of it.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/context.h"
-#include "agent/interaction.h"
+#include "agent/core/context.h"
+#include "agent/core/interaction.h"
+#include "agent/core/plan.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "check.h"
-#include "model/demo.h"
+#include "model/script.h"
+#include "model/story.h"
 #include "ui/compile.h"
 
 enum { ACTS_MAX = 12, ROWS_MAX = 32 };
@@ -35,7 +37,7 @@ struct drama {
 };
 
 #define ACCEPTED "accepted" /* result of a plan that becomes the state's */
-/* What the agent tells the model: TEXTS in agent/texts.h. */
+/* What the agent tells the model: TEXTS in agent/core/texts.h. */
 #define REJECTED_EN  "The user rejected this call and said: not on Monday"
 #define REJECTED_ZH  "用户拒绝了这个操作，并说：周一不行"
 #define SKIPPED_EN   "The user skipped this question"
@@ -221,6 +223,43 @@ static const struct drama dramas[] = {
 
 /* ---- the stage ---- */
 
+/* The next turn: text, a call, or both. */
+struct demo_reply {
+    str text, tool, args;
+};
+
+static struct script *demo;
+
+static int open_demo(void **unused)
+{
+    (void)unused;
+    struct fault fault = {0};
+    if (script_parse("demo.script", demo_script, &demo, &fault)) fail_msg("%s", fault.text);
+    return 0;
+}
+
+static int close_demo(void **unused)
+{
+    (void)unused;
+    script_free(demo);
+    return 0;
+}
+
+static void look(struct arena *arena, const struct model_request *request,
+                 struct demo_reply *ret_reply)
+{
+    struct play play;
+    assert_true(script_answer(demo, request, arena, &play));
+    assert_int_equal(play.end, MODEL_DONE);
+    *ret_reply = (struct demo_reply){.text = STR_EMPTY, .tool = STR_EMPTY, .args = STR_EMPTY};
+    for (size_t i = 0; i < play.count; i++) {
+        const struct piece *piece = &play.pieces[i];
+        if (piece->kind == PIECE_TEXT) ret_reply->text = piece->bytes;
+        if (piece->kind == PIECE_CALL) ret_reply->tool = piece->name;
+        if (piece->kind == PIECE_CALL) ret_reply->args = piece->bytes;
+    }
+}
+
 static const struct tool tools[] = {
     {.name = STR("calendar_read"), .description = STR("x"), .schema = STR("{}")},
     {.name = STR("calendar_write"), .description = STR("x"), .schema = STR("{}"), .write = true},
@@ -266,14 +305,14 @@ static void open_scenery(struct scenery *s, const struct drama *drama)
     s->agent.tools = s->tools;
     s->state = (struct state){.trace_id = STR("r1"),
                               .user_id = STR("local"),
-                              .locale = demo_language(str_c(drama->said)) == CHINESE ? STR("zh-CN")
-                                                                                     : STR("en")};
+                              .locale = story_language(str_c(drama->said)) == CHINESE ? STR("zh-CN")
+                                                                                      : STR("en")};
     add_row(s, STR("user"), STR("Book a meeting and plan a trip")); /* an earlier one */
     add_row(s, STR("assistant"), STR("No."));
     add_row(s, STR("user"), str_c(drama->said));
 }
 
-static void next_reply(struct scenery *s, struct arena *arena, struct reply *ret_reply)
+static void next_reply(struct scenery *s, struct arena *arena, struct demo_reply *ret_reply)
 {
     struct message_list list = {.messages = s->rows, .count = s->count};
     struct context context;
@@ -290,9 +329,7 @@ static void next_reply(struct scenery *s, struct arena *arena, struct reply *ret
                                     .count = context.count,
                                     .tools = context.tools,
                                     .round = 1};
-    struct view view;
-    demo_look(arena, &request, &view);
-    assert_true(demo_scene(&view, ret_reply));
+    look(arena, &request, ret_reply);
 }
 
 /* Its steps become the state's, as they were submitted. */
@@ -304,12 +341,13 @@ static void accept_plan(struct scenery *s, str args)
     s->state.plan.steps = arena_array(&s->arena, steps->count, sizeof *s->state.plan.steps);
     for (const struct json *step = steps->child; step; step = step->next)
         s->state.plan.steps[s->state.plan.count++] =
-            (struct plan_step){json_text(json_get(step, STR("content"))),
-                               json_text(json_get(step, STR("done_when")))};
+            (struct plan_step){.content = json_text(json_get(step, STR("content"))),
+                               .done_when = json_text(json_get(step, STR("done_when")))};
+    s->state.plan.steps[0].status = STEP_RUNNING;
     s->node = NODE_EXECUTE;
 }
 
-static void add_call(struct scenery *s, const struct reply *reply, const struct act *act)
+static void add_call(struct scenery *s, const struct demo_reply *reply, const struct act *act)
 {
     struct buf out;
     struct json_writer w;
@@ -334,13 +372,14 @@ static void add_call(struct scenery *s, const struct reply *reply, const struct 
     if (strcmp(act->result, ACCEPTED) == 0) accept_plan(s, reply->args);
 }
 
-static void end_step(struct scenery *s, const struct reply *reply)
+static void end_step(struct scenery *s, const struct demo_reply *reply)
 {
     add_row(s, STR("assistant"), reply->text);
-    if (++s->state.current_step >= s->state.plan.count) s->node = NODE_DELIVER;
+    if (plan_active(&s->state)) plan_move_on(&s->arena, &s->state);
+    if (!plan_active(&s->state)) s->node = NODE_DELIVER;
 }
 
-static void assert_reply(const struct drama *drama, size_t n, const struct reply *reply)
+static void assert_reply(const struct drama *drama, size_t n, const struct demo_reply *reply)
 {
     const struct act *act = &drama->acts[n];
     str got = act->tool ? reply->args : reply->text;
@@ -350,8 +389,8 @@ static void assert_reply(const struct drama *drama, size_t n, const struct reply
                  act->tool ? act->tool : "text", act->part);
     assert_true(utf8_valid(reply->text) && utf8_valid(reply->args));
     if (reply->text.len) assert_int_equal(reply->text.p[reply->text.len - 1], '\n');
-    if (demo_language(str_c(drama->said)) == CHINESE && reply->text.len)
-        assert_int_equal(demo_language(reply->text), CHINESE);
+    if (story_language(str_c(drama->said)) == CHINESE && reply->text.len)
+        assert_int_equal(story_language(reply->text), CHINESE);
 }
 
 static void scenes(void **unused)
@@ -363,7 +402,7 @@ static void scenes(void **unused)
         for (size_t n = 0; n < ACTS_MAX && dramas[i].acts[n].part; n++) {
             AUTO(arena_done) struct arena arena;
             arena_init(&arena);
-            struct reply reply;
+            struct demo_reply reply;
             next_reply(&scenery, &arena, &reply);
             assert_reply(&dramas[i], n, &reply);
             if (reply.tool.len)
@@ -382,7 +421,7 @@ static void edited_plan(void **unused)
     static const struct drama drama = {"plan a trip", 0, "", {{"submit_plan", "steps", ACCEPTED}}};
     struct scenery scenery;
     open_scenery(&scenery, &drama);
-    struct reply reply;
+    struct demo_reply reply;
     next_reply(&scenery, &scenery.arena, &reply);
     add_call(&scenery, &reply, &drama.acts[0]);
     scenery.state.plan.steps[0].content = STR("Buy a hat");
@@ -396,13 +435,6 @@ static void edited_plan(void **unused)
 }
 
 /* ---- requests of any shape ---- */
-
-static void look(struct arena *arena, const struct model_request *request, struct reply *ret_reply)
-{
-    struct view view;
-    demo_look(arena, request, &view);
-    if (!demo_scene(&view, ret_reply)) *ret_reply = (struct reply){.text = STR("none")};
-}
 
 /* Which messages begin a scene; without tools it says which one it would need. */
 static void triggers(void **unused)
@@ -429,23 +461,23 @@ static void triggers(void **unused)
         {"make a form, please", "show_card"},
         {"卡片", "show_card"},
         {"给我看表单", "show_card"},
-        {"my credit card", "none"},
-        {"show me the platform", "none"},
-        {"book a room", "none"},
-        {"read a book about meetings", "none"},
-        {"订个会议室", "none"},
-        {"大约多少钱", "none"},
-        {"planet trip", "none"},
-        {"delete the file", "none"},
-        {"my calendar", "none"},
-        {"你会什么", "none"},
-        {"", "none"},
+        {"my credit card", "You wrote"},
+        {"show me the platform", "You wrote"},
+        {"book a room", "You wrote"},
+        {"read a book about meetings", "You wrote"},
+        {"订个会议室", "你写道"},
+        {"大约多少钱", "你写道"},
+        {"planet trip", "You wrote"},
+        {"delete the file", "You wrote"},
+        {"my calendar", "You wrote"},
+        {"你会什么", "只有几条规则"},
+        {"", "You wrote"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         AUTO(arena_done) struct arena arena;
         arena_init(&arena);
         struct model_message message = {.role = STR("user"), .text = str_c(rows[i].said)};
-        struct reply reply;
+        struct demo_reply reply;
         look(&arena, &(struct model_request){.messages = &message, .count = 1}, &reply);
         assert_int_equal(reply.tool.len, 0);
         if (str_find(reply.text, str_c(rows[i].part)) < 0)
@@ -513,7 +545,7 @@ static void cards(void **unused)
             .messages = &message,
             .count = 1,
             .tools = arena_printf(&arena, "[%s{\"name\":\"show_card\"}]", rows[i].tools)};
-        struct reply reply;
+        struct demo_reply reply;
         look(&arena, &request, &reply);
         assert_str(reply.tool, STR("show_card"));
         if (!str_starts(reply.text, str_c(rows[i].text)) &&
@@ -550,15 +582,15 @@ static void form_sent(void **unused)
          "表单发来了“不错”"},
         {"{\"form\":\"demo_feedback\",\"label\":\"a|b\\nc\"}", "sent “a b c”"},
         {"{\"form\":\"demo_feedback\"}", "sent “”"},
-        {"{\"form\":\"other\"}", "none"},
-        {"[\"demo_feedback\"]", "none"},
-        {"demo_feedback", "none"},
+        {"{\"form\":\"other\"}", "You wrote"},
+        {"[\"demo_feedback\"]", "You wrote"},
+        {"demo_feedback", "You wrote"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         AUTO(arena_done) struct arena arena;
         arena_init(&arena);
         struct model_message message = {.role = STR("user"), .text = str_c(rows[i].said)};
-        struct reply reply;
+        struct demo_reply reply;
         look(&arena, &(struct model_request){.messages = &message, .count = 1}, &reply);
         if (str_find(reply.text, str_c(rows[i].part)) < 0)
             fail_msg("%s: got \"%.*s\"", rows[i].said, STR_ARG(reply.text));
@@ -613,7 +645,7 @@ static void strange_requests(void **unused)
             {.role = STR("user"), .text = str_c(rows[i].said)},
             {.role = STR("assistant"), .tool_calls = str_c(rows[i].calls)},
             {.role = STR("tool"), .text = str_c(rows[i].result), .tool_call_id = STR("c1")}};
-        struct reply reply;
+        struct demo_reply reply;
         look(&arena,
              &(struct model_request){.messages = messages,
                                      .count = COUNT(messages),
@@ -631,17 +663,17 @@ static void strange_requests(void **unused)
 static void long_messages(void **unused)
 {
     (void)unused;
-    static char said[16 * DEMO_MESSAGE_CHARS_MAX];
+    static char said[16 * STORY_MESSAGE_CHARS_MAX];
     for (int far = 0; far < 2; far++) {
         AUTO(arena_done) struct arena arena;
         arena_init(&arena);
-        size_t len = far ? DEMO_MESSAGE_CHARS_MAX : DEMO_MESSAGE_CHARS_MAX - 15;
+        size_t len = far ? STORY_MESSAGE_CHARS_MAX : STORY_MESSAGE_CHARS_MAX - 15;
         memset(said, 'x', sizeof said);
         memcpy(said, "book ", 5);
         memcpy(said + len, " meeting", 8);
         struct model_message message = {.role = STR("user"), .text = {said, sizeof said}};
         if (!far) message.text.len = len + 8;
-        struct reply reply;
+        struct demo_reply reply;
         look(&arena,
              &(struct model_request){
                  .messages = &message, .count = 1, .tools = STR("[{\"name\":\"calendar_write\"}]")},
@@ -660,7 +692,7 @@ static void many_events(void **unused)
     AUTO(buf_done) struct buf result;
     buf_init(&result, 1024 * 1024);
     buf_append(&result, STR("{\"events\":["));
-    for (int i = 0; i < DEMO_TABLE_ROWS_MAX + 3; i++) {
+    for (int i = 0; i < STORY_EACH_MAX + 3; i++) {
         buf_printf(&result, "%s{\"location\":\"", i ? "," : "");
         for (int c = 0; c < 300; c++) buf_append(&result, STR("😀"));
         buf_printf(&result, "\",\"title\":\"");
@@ -674,13 +706,13 @@ static void many_events(void **unused)
         {.role = STR("assistant"),
          .tool_calls = STR("[{\"id\":\"c1\",\"function\":{\"name\":\"calendar_read\"}}]")},
         {.role = STR("tool"), .text = buf_str(&result), .tool_call_id = STR("c1")}};
-    struct reply reply;
+    struct demo_reply reply;
     look(&arena, &(struct model_request){.messages = messages, .count = COUNT(messages)}, &reply);
     assert_true(utf8_valid(reply.text));
     assert_true(str_ends(reply.text, STR("\n另有 3 个。\n")));
     size_t lines = 0;
     for (size_t i = 0; i < reply.text.len; i++) lines += reply.text.p[i] == '\n';
-    assert_int_equal(lines, 2 + 2 + DEMO_TABLE_ROWS_MAX + 2);
+    assert_int_equal(lines, 2 + 2 + STORY_EACH_MAX + 2);
 }
 
 /* ---- words ---- */
@@ -726,8 +758,8 @@ static void lengths(void **unused)
         {"99999999999999999999 hours", 0},
     };
     for (size_t i = 0; i < COUNT(rows); i++)
-        if (demo_minutes(str_c(rows[i].text)) != rows[i].minutes)
-            fail_msg("\"%s\": %u", rows[i].text, demo_minutes(str_c(rows[i].text)));
+        if (story_minutes(str_c(rows[i].text)) != rows[i].minutes)
+            fail_msg("\"%s\": %u", rows[i].text, story_minutes(str_c(rows[i].text)));
 }
 
 static void titles(void **unused)
@@ -756,8 +788,8 @@ static void titles(void **unused)
         AUTO(arena_done) struct arena arena;
         arena_init(&arena);
         str said = str_c(rows[i].said);
-        enum language language = said.len ? demo_language(said) : CHINESE;
-        assert_str(demo_title(&arena, said, language), str_c(rows[i].title));
+        enum language language = said.len ? story_language(said) : CHINESE;
+        assert_str(story_title(&arena, said, language), str_c(rows[i].title));
     }
 }
 
@@ -799,12 +831,12 @@ static void zones(void **unused)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         bool known = false;
-        int minutes = demo_zone_minutes(str_c(rows[i].zone), at(rows[i].at), &known);
+        int minutes = story_zone_minutes(str_c(rows[i].zone), at(rows[i].at), &known);
         assert_true(known);
         if (minutes != rows[i].minutes) fail_msg("%s %s: %d", rows[i].zone, rows[i].at, minutes);
     }
     bool known = true;
-    assert_int_equal(demo_zone_minutes(STR("Mars/Olympus"), 0, &known), 0);
+    assert_int_equal(story_zone_minutes(STR("Mars/Olympus"), 0, &known), 0);
     assert_false(known);
 }
 
@@ -829,13 +861,13 @@ static void dates(void **unused)
     for (size_t i = 0; i < COUNT(rows); i++) {
         AUTO(arena_done) struct arena arena;
         arena_init(&arena);
-        struct demo_time time = demo_time(str_c(rows[i].system));
-        assert_str(demo_stamp(&arena, &time, 1, 15 * 60), str_c(rows[i].tomorrow));
+        struct story_time time = story_time(str_c(rows[i].system));
+        assert_str(story_stamp(&arena, &time, 1, 15 * 60), str_c(rows[i].tomorrow));
         assert_int_equal(time.zone_known, rows[i].known);
     }
     /* Nothing told: the clock of the machine. */
     msec before = clock_wall(&clock_system);
-    struct demo_time time = demo_time(STR("be kind"));
+    struct story_time time = story_time(STR("be kind"));
     assert_true(time.now >= before && time.now <= clock_wall(&clock_system));
 }
 
@@ -849,5 +881,5 @@ int test_demo_scenes(void)
         cmocka_unit_test(lengths),     cmocka_unit_test(titles),
         cmocka_unit_test(zones),       cmocka_unit_test(dates),
     };
-    return cmocka_run_group_tests_name("model/demo_scenes", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("model/demo_scenes", tests, open_demo, close_demo);
 }

@@ -500,8 +500,8 @@ static void refused(void **state)
         {"{\"turns\":[]}", "s:1: turns must be an array of 1 to 100 turns"},
         {"{\"turns\":{}}", "s:1: turns must be an array of 1 to 100 turns"},
         {"{\"turns\":[{},3]}", "s:1: turns[1] must be an object"},
-        {TURN("") "\n{\"mtach\":1}",
-         "s:2: the line has an unknown member \"mtach\"; known: match, turns"},
+        {TURN("") "\n{\"mtach\":1}", "s:2: the line has an unknown member \"mtach\"; known: match, "
+                                     "when, turns, story, part, text, pace, starters"},
         {TURN("\"txet\":1"),
          "s:1: turns[0] has an unknown member \"txet\"; known: text, calls, reasoning, chunk, "
          "delay_ms, gap_ms, fail, usage"},
@@ -510,8 +510,8 @@ static void refused(void **state)
          "\"一二三四五六七八九十一二三四五六七八九十一二三四五六七八九十一二\"; known: text, "
          "calls, "
          "reasoning, chunk, delay_ms, gap_ms, fail, usage"},
-        {"{\"\\u001b[2J\\u0000\":1}",
-         "s:1: the line has an unknown member \"?[2J?\"; known: match, turns"},
+        {"{\"\\u001b[2J\\u0000\":1}", "s:1: the line has an unknown member \"?[2J?\"; known: "
+                                      "match, when, turns, story, part, text, pace, starters"},
         {TURN("\"text\":1"), "s:1: turns[0].text must be a string"},
         {TURN("\"reasoning\":null"), "s:1: turns[0].reasoning must be a string"},
         {TURN("\"chunk\":0"), "s:1: turns[0].chunk must be a whole number from 1 to 65536"},

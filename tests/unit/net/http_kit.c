@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http_kit.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +54,7 @@ static void get_static(struct kit *kit, struct http_request *request)
     answer_large(kit, request, true);
 }
 
-static void get_copied(struct kit *kit, struct http_request *request)
+void kit_answer_copied(struct kit *kit, struct http_request *request)
 {
     answer_large(kit, request, false);
 }
@@ -120,20 +121,46 @@ static const struct route {
     const char *path;
     void (*fn)(struct kit *kit, struct http_request *request);
 } routes[] = {
-    {"/hello", get_hello},   {"/later", get_later},         {"/static", get_static},
-    {"/copied", get_copied}, {"/too-large", get_too_large}, {"/empty", get_empty},
-    {"/same", get_same},     {"/last", get_last},           {"/fields", get_fields},
-    {"/fault", get_fault},   {"/echo", post_echo},          {"/page", kit_answer_page},
+    {"/hello", get_hello},
+    {"/later", get_later},
+    {"/static", get_static},
+    {"/copied", kit_answer_copied},
+    {"/too-large", get_too_large},
+    {"/empty", get_empty},
+    {"/same", get_same},
+    {"/last", get_last},
+    {"/fields", get_fields},
+    {"/fault", get_fault},
+    {"/echo", post_echo},
+    {"/page", kit_answer_page},
     {"/own", ask_own},
 };
+
+static struct http_account account_of(const struct kit *kit, struct http_request *request)
+{
+    str user = http_head_get(request->head, STR("User"));
+    str from = kit->proxied ? http_head_get(request->head, STR("For")) : str_c(request->peer);
+    return (struct http_account){
+        .name = arena_str(&request->arena, user.len ? user : from),
+        .known = user.len,
+        .alone = http_head_get(request->head, STR("Alone")).p,
+    };
+}
+
+static bool is_proxy(void *ctx, const char *peer)
+{
+    (void)peer;
+    return ((const struct kit *)ctx)->proxied;
+}
 
 static enum err on_head(void *ctx, struct http_request *request, uint64_t *ret_body_max,
                         struct fault *reterr)
 {
     const struct kit *kit = ctx;
+    request->account = account_of(kit, request);
     if (str_eq(request->head->path, STR("/forbidden")))
         return fault(reterr, ERR_FORBIDDEN, "not you");
-    *ret_body_max = KIT_BODY_BYTES_MAX;
+    *ret_body_max = kit->body_max ? kit->body_max : KIT_BODY_BYTES_MAX;
     if (kit->handle) return OK;
     for (size_t i = 0; i < COUNT(routes); i++)
         if (str_eq(request->head->path, str_c(routes[i].path))) {
@@ -165,7 +192,7 @@ static void on_answered(void *ctx, const struct http_request *request, int statu
 }
 
 static const struct http_handler handler = {
-    .on_head = on_head, .on_request = on_request, .on_answered = on_answered};
+    .on_head = on_head, .on_request = on_request, .on_answered = on_answered, .is_proxy = is_proxy};
 
 /* The same for all tests, since making it takes a while. */
 static char *large_bytes(void)
@@ -243,6 +270,7 @@ struct http_request *kit_take_held(struct kit *kit)
 {
     assert_true(kit->held_count > 0);
     struct http_request *request = kit->held[0];
+    assert_true(!request->head && !request->peer); /* they go with on_request */
     kit->held_count--;
     memmove(kit->held, kit->held + 1, kit->held_count * sizeof kit->held[0]);
     return request;
@@ -285,6 +313,11 @@ static void on_readable(void *arg, int events)
 
 void caller_open(struct caller *caller, struct kit *kit, bool small_window)
 {
+    caller_open_from(caller, kit, "127.0.0.1", small_window);
+}
+
+void caller_open_from(struct caller *caller, struct kit *kit, const char *from, bool small_window)
+{
     *caller = (struct caller){.kit = kit, .step = STEP_BYTES};
     buf_init(&caller->got, KIT_GOT_BYTES_MAX);
     caller->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -295,6 +328,9 @@ void caller_open(struct caller *caller, struct kit *kit, bool small_window)
                            errno);
     int on = 1; /* small requests must not wait for the other side's delayed word */
     assert_return_code(setsockopt(caller->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), errno);
+    struct sockaddr_in own = {.sin_family = AF_INET};
+    assert_int_equal(inet_pton(AF_INET, from, &own.sin_addr), 1);
+    assert_return_code(bind(caller->fd, (struct sockaddr *)&own, sizeof own), errno);
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(listener_port(kit->listener)),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

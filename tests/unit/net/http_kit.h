@@ -4,7 +4,8 @@
  * non-blocking sockets, all driven by one loop, so a test reads top to bottom: send, WAIT_FOR what
  * must follow, look at the bytes.
  *
- * Requests are answered by their path (see http_kit.c), or by kit.handle if a test sets it.
+ * Requests are answered by their path (see http_kit.c), or by kit.handle if a test sets it. One with
+ * a field `User` is counted for that user; `Alone` says that there are no others.
  */
 #ifndef TESTS_NET_HTTP_KIT_H
 #define TESTS_NET_HTTP_KIT_H
@@ -33,9 +34,11 @@ struct kit {
     msec waiting_since;
     void (*handle)(struct kit *kit, struct http_request *request);
     void (*own)(struct kit *kit, struct http_request *request); /* likewise, for /own alone */
-    uint64_t own_max; /* not 0: bodies to /own are streamed, up to so many bytes */
-    void *arg;        /* of the test's own handler */
-    char *large;      /* KIT_LARGE_BYTES */
+    uint64_t own_max;  /* not 0: bodies to /own are streamed, up to so many bytes */
+    uint64_t body_max; /* not 0: bodies may have so many bytes */
+    bool proxied;      /* whoever calls is a proxy of ours, for the address in a field `For` */
+    void *arg;         /* of the test's own handler */
+    char *large;       /* KIT_LARGE_BYTES */
     struct http_request *held[KIT_HELD_MAX]; /* of /later, oldest first */
     size_t held_count;
     unsigned requests; /* given to the handler */
@@ -62,7 +65,8 @@ struct http_request *kit_take_held(struct kit *kit);
 
 int kit_descriptors(void); /* how many this process has open */
 
-void kit_answer_page(struct kit *kit, struct http_request *request); /* KIT_PAGE_BYTES */
+void kit_answer_page(struct kit *kit, struct http_request *request);   /* KIT_PAGE_BYTES */
+void kit_answer_copied(struct kit *kit, struct http_request *request); /* KIT_LARGE_BYTES */
 
 struct caller {
     struct kit *kit;
@@ -76,6 +80,8 @@ struct caller {
 
 /* Connected, and reading all that comes. A small window makes the server's socket fill up soon. */
 void caller_open(struct caller *caller, struct kit *kit, bool small_window);
+void caller_open_from(struct caller *caller, struct kit *kit, const char *address,
+                      bool small_window);
 void caller_close(struct caller *caller); /* fine after caller_close */
 void caller_reset(struct caller *caller);
 void caller_send(struct caller *caller, str bytes);

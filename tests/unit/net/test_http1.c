@@ -6,6 +6,7 @@
  */
 #include "net/http1.h"
 
+#include "base/arena.h"
 #include "check.h"
 #include "net/http1_trace.h"
 
@@ -410,14 +411,8 @@ static void parse_one(struct http1 *parser, str bytes)
     assert_int_equal(bytes.len, 0);
 }
 
-static void results(void **state)
+static void check_results(const struct http_head *head)
 {
-    (void)state;
-    struct http1 parser;
-    parse_one(&parser, STR("PATCH /a%20b/c?x=1&y=?2 HTTP/1.1\r\nHost: a:80\r\n"
-                           "Accept: text/html , \tapplication/JSON\r\nx-y:\t v v \t\r\n"
-                           "Expect: 100-continue\r\naccept: */*\r\nContent-Length: 3\r\n\r\n"));
-    const struct http_head *head = &parser.head;
     assert_int_equal(head->method, HTTP_PATCH);
     assert_string_equal(http_method_name(head->method), "PATCH");
     assert_int_equal(head->minor, 1);
@@ -437,7 +432,23 @@ static void results(void **state)
     assert_true(http_head_has_token(head, STR("accept"), STR("*/*")));
     assert_false(http_head_has_token(head, STR("accept"), STR("text")));
     assert_false(http_head_has_token(head, STR("none"), STR("")));
+}
+
+/* A copy is the same when its parser is gone. */
+static void results(void **state)
+{
+    (void)state;
+    struct http1 parser;
+    struct arena arena;
+    arena_init(&arena);
+    parse_one(&parser, STR("PATCH /a%20b/c?x=1&y=?2 HTTP/1.1\r\nHost: a:80\r\n"
+                           "Accept: text/html , \tapplication/JSON\r\nx-y:\t v v \t\r\n"
+                           "Expect: 100-continue\r\naccept: */*\r\nContent-Length: 3\r\n\r\n"));
+    check_results(&parser.head);
+    struct http_head *copy = http_head_copy(&arena, &parser.head);
     http1_done(&parser);
+    check_results(copy);
+    arena_done(&arena);
 }
 
 static void special_targets(void **state)

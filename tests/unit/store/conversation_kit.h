@@ -5,7 +5,7 @@
 #ifndef TESTS_STORE_CONVERSATION_KIT_H
 #define TESTS_STORE_CONVERSATION_KIT_H
 
-#include "store/conversation.h"
+#include "store/table/conversation.h"
 
 struct db;
 

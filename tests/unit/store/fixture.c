@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "net/loop.h"
-#include "store/migrate.h"
+#include "store/db/migrate.h"
 
 enum { WATCHDOG_MS = 60 * 1000 };
 
@@ -33,8 +33,9 @@ void folder_remove(const char *folder)
 
 const char *path_in(const char *folder, const char *name)
 {
-    static char path[FOLDER_BYTES + 64];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    static char path[FOLDER_BYTES + 256];
+    int len = snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_in_range(len, 1, sizeof path - 1); /* a name cut short would be another file */
     return path;
 }
 

@@ -7,8 +7,8 @@
 #define TESTS_STORE_FIXTURE_H
 
 #include "base/arena.h"
-#include "store/sqlite.h"
-#include "store/store.h"
+#include "store/db/sqlite.h"
+#include "store/db/store.h"
 
 struct loop;
 struct timer;

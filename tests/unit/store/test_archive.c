@@ -2,7 +2,7 @@
  *
  * A small archive is written, read in every split, cut everywhere, and changed in every bit.
  */
-#include "store/archive.h"
+#include "store/db/archive.h"
 
 #include <string.h>
 

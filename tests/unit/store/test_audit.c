@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/audit.h"
+#include "store/table/audit.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/crypto.h"
 #include "base/limits.h"
 #include "check.h"
 #include "store/conversation_kit.h"
@@ -15,8 +16,9 @@ static const unsigned char other_key[HASH_BYTES] = "another key, of the same len
 static void names(void **state)
 {
     (void)state;
-    static const char *const expected[] = {"opened", "resolved", "refused", "started",
-                                           "ended",  "granted",  "revoked", "moved"};
+    static const char *const expected[] = {"opened", "resolved",     "refused",      "started",
+                                           "ended",  "granted",      "revoked",      "moved",
+                                           "closed", "chain.opened", "chain.closed", "adopted"};
     assert_int_equal(COUNT(expected), AUDIT_ACTION_COUNT);
     for (unsigned i = 0; i < COUNT(expected); i++)
         assert_string_equal(audit_action_name((enum audit_action)i), expected[i]);
@@ -71,7 +73,7 @@ static enum err check_in(struct db *db, const unsigned char *with, size_t limit,
     for (bool end = false; !e && !end; steps++) {
         e = audit_check(db, with, &place, limit, tally, &end, fault);
         assert_true(steps < 100);
-        if (!e) assert_true(tally->entries + tally->threads <= (steps + 1) * (limit + 1));
+        if (!e) assert_true(tally->entries + tally->chains <= (steps + 1) * (limit + 1));
     }
     return e;
 }
@@ -82,7 +84,7 @@ static void assert_intact(struct db *db, uint64_t threads, uint64_t entries)
     struct fault fault;
     for (size_t limit = 1; limit < 12; limit++) {
         if (check_in(db, key, limit, &tally, &fault)) fail_msg("broken: %s", fault.text);
-        assert_int_equal(tally.threads, threads);
+        assert_int_equal(tally.chains, threads);
         assert_int_equal(tally.entries, entries);
     }
 }
@@ -120,7 +122,7 @@ static void what_is_stored(void **state)
     struct db_fixture *t = *state;
     trail_make(t->db);
     struct stmt *s = db_prepare(t->db, "SELECT action, at, interaction_id, call_id, who, via, why,"
-                                       " hash FROM audit WHERE thread=1 AND n=2");
+                                       " hash FROM audit WHERE chain=1 AND n=2");
     struct audit_entry entry = entry_of(1);
     assert_true(stmt_step(s));
     assert_int_equal(stmt_i64(s, 0), AUDIT_RESOLVED);
@@ -141,14 +143,14 @@ static void another_key(void **state)
     struct fault fault;
     trail_make(t->db);
     assert_int_equal(check_in(t->db, other_key, 100, &tally, &fault), ERR_DAMAGED);
-    assert_non_null(strstr(fault.text, "thread 1 (ann/t1), entry 1"));
+    assert_non_null(strstr(fault.text, "chain server, entry 1"));
     assert_non_null(strstr(fault.text, "another secret"));
     assert_int_equal(tally.entries, 0);
 
     /* A chain that went on under another key is told from a forged one, too. */
     struct audit_entry entry = entry_of(9);
     assert_int_equal(audit_add(t->db, other_key, 2, &entry), OK);
-    assert_broken(t->db, "thread 2 (ann/t2), entry 2", "went on under another key");
+    assert_broken(t->db, "(ann/t2), entry 2", "went on under another key");
     assert_broken(t->db, "another secret", "went on under another key");
 }
 
@@ -171,21 +173,29 @@ static void every_byte(void **state)
         const char *place, *read, *write;
     } rows[] = {
 #define ENTRY(kind, column)                                             \
-    {kind, "thread 1 (ann/t1), entry 2: ",                              \
+    {kind, "(ann/t1), entry 2: ",                                       \
      "SELECT " #column ", length(CAST(" #column " AS BLOB)) FROM audit" \
-     " WHERE thread=1 AND n=2",                                         \
-     "UPDATE audit SET " #column "=?1 WHERE thread=1 AND n=2"}
-#define HEAD(kind, column)                                                           \
-    {                                                                                \
-        kind, "thread 1 (ann/t1), entry 3: ",                                        \
-            "SELECT " #column ", length(CAST(" #column " AS BLOB)) FROM audit_heads" \
-            " WHERE thread=1",                                                       \
-            "UPDATE audit_heads SET " #column "=?1 WHERE thread=1"                   \
+     " WHERE chain=1 AND n=2",                                          \
+     "UPDATE audit SET " #column "=?1 WHERE chain=1 AND n=2"}
+#define HEAD(kind, column)                                                            \
+    {                                                                                 \
+        kind, "(ann/t1), entry 3: ",                                                  \
+            "SELECT " #column ", length(CAST(" #column " AS BLOB)) FROM audit_chains" \
+            " WHERE chain=1",                                                         \
+            "UPDATE audit_chains SET " #column "=?1 WHERE chain=1"                    \
     }
-        ENTRY(NUMBER, action), ENTRY(NUMBER, at), ENTRY(TEXT, interaction_id),
-        ENTRY(TEXT, call_id),  ENTRY(TEXT, who),  ENTRY(TEXT, via),
-        ENTRY(TEXT, why),      ENTRY(BLOB, hash), ENTRY(BLOB, seal),
-        HEAD(NUMBER, count),   HEAD(BLOB, last),  HEAD(BLOB, seal),
+#define SERVER(kind, column)                                                   \
+    {                                                                          \
+        kind, "chain server, entry 1: ",                                       \
+            "SELECT " #column ", length(CAST(" #column " AS BLOB)) FROM audit" \
+            " WHERE chain=0 AND n=1",                                          \
+            "UPDATE audit SET " #column "=?1 WHERE chain=0 AND n=1"            \
+    }
+        ENTRY(NUMBER, action), ENTRY(NUMBER, at),        ENTRY(TEXT, interaction_id),
+        ENTRY(TEXT, call_id),  ENTRY(TEXT, who),         ENTRY(TEXT, via),
+        ENTRY(TEXT, why),      ENTRY(BLOB, hash),        ENTRY(BLOB, seal),
+        HEAD(NUMBER, count),   HEAD(BLOB, last),         HEAD(BLOB, seal),
+        SERVER(TEXT, of),      SERVER(NUMBER, of_chain),
     };
     trail_make(t->db);
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -219,68 +229,73 @@ static void every_byte(void **state)
 
 /* Rows that were removed, added, moved, made shorter or longer. After each of them the chain is
  * appended to, and the change must still be found. */
+#define COLUMNS "chain, n, action, at, interaction_id, call_id, who, via, why, hash, seal"
 static const struct {
     const char *place, *sql;
 } changes[] = {
-    {"thread 1 (ann/t1), entry 1: it is missing", "DELETE FROM audit WHERE thread=1 AND n=1"},
-    {"thread 1 (ann/t1), entry 2: it is missing", "DELETE FROM audit WHERE thread=1 AND n=2"},
-    {"thread 1 (ann/t1), entry 2: entries behind it were removed",
-     "DELETE FROM audit WHERE thread=1 AND n=3"},
-    {"thread 3 (ann/t3), entry 0: entries behind it were removed",
-     "DELETE FROM audit WHERE thread=3"},
-    {"thread 2 (ann/t2), entry 1: the head of the chain is missing",
-     "DELETE FROM audit_heads WHERE thread=2"},
+    {"(ann/t1), entry 1: it is missing", "DELETE FROM audit WHERE chain=1 AND n=1"},
+    {"(ann/t1), entry 2: it is missing", "DELETE FROM audit WHERE chain=1 AND n=2"},
+    {"(ann/t1), entry 2: entries behind it were removed",
+     "DELETE FROM audit WHERE chain=1 AND n=3"},
+    {": it is missing", "DELETE FROM audit WHERE chain=3"},
+    {": it is missing", "DELETE FROM audit_chains WHERE chain=2"},
+    {": it is missing", "DELETE FROM audit WHERE chain=2; DELETE FROM audit_chains WHERE chain=2"},
+    {"chain server: it is missing",
+     "DELETE FROM audit WHERE chain=0; DELETE FROM audit_chains WHERE chain=0"},
+    {": it is missing", "UPDATE audit_chains SET name='chn_other' WHERE chain=2"},
+    /* As if it had never been told of any. */
+    {"(ann/t1), entry 3: the head of the chain",
+     "DELETE FROM audit WHERE chain=0; DELETE FROM audit_chains WHERE chain=0;"
+     " UPDATE audit_chains SET known=0"},
     /* The end cut off, and the head put back to where it was then. */
-    {"thread 1 (ann/t1), entry 2: the head of the chain was changed",
-     "UPDATE audit_heads SET count=2, last=(SELECT seal FROM audit WHERE thread=1 AND n=2)"
-     " WHERE thread=1; DELETE FROM audit WHERE thread=1 AND n=3"},
-    {"thread 1 (ann/t1), entry 2: the head of the chain",
-     "UPDATE audit_heads SET count=2, last=(SELECT seal FROM audit WHERE thread=1 AND n=2),"
-     " seal=(SELECT seal FROM audit WHERE thread=1 AND n=2)"
-     " WHERE thread=1; DELETE FROM audit WHERE thread=1 AND n=3"},
-    {"thread 1 (ann/t1), entry 2: the head of the chain is missing",
-     "DELETE FROM audit_heads WHERE thread=1; DELETE FROM audit WHERE thread=1 AND n=3"},
-    {"thread 1 (ann/t1), entry 1: it is missing",
-     "DELETE FROM audit_heads WHERE thread=1; DELETE FROM audit WHERE thread=1 AND n<3"},
+    {"(ann/t1), entry 2: the head of the chain was changed",
+     "UPDATE audit_chains SET count=2, last=(SELECT seal FROM audit WHERE chain=1 AND n=2)"
+     " WHERE chain=1; DELETE FROM audit WHERE chain=1 AND n=3"},
+    {"(ann/t1), entry 2: the head of the chain",
+     "UPDATE audit_chains SET count=2, last=(SELECT seal FROM audit WHERE chain=1 AND n=2),"
+     " seal=(SELECT seal FROM audit WHERE chain=1 AND n=2)"
+     " WHERE chain=1; DELETE FROM audit WHERE chain=1 AND n=3"},
+    {": it is missing",
+     "DELETE FROM audit_chains WHERE chain=1; DELETE FROM audit WHERE chain=1 AND n=3"},
+    {": it is missing",
+     "DELETE FROM audit_chains WHERE chain=1; DELETE FROM audit WHERE chain=1 AND n<3"},
     /* Two changed places. */
-    {"thread 1 (ann/t1), entry 1: its seal does not fit",
-     "UPDATE audit SET n=9 WHERE thread=1 AND n=1; UPDATE audit SET n=1 WHERE thread=1 AND n=2;"
-     " UPDATE audit SET n=2 WHERE thread=1 AND n=9"},
+    {"(ann/t1), entry 1: its seal does not fit",
+     "UPDATE audit SET n=9 WHERE chain=1 AND n=1; UPDATE audit SET n=1 WHERE chain=1 AND n=2;"
+     " UPDATE audit SET n=2 WHERE chain=1 AND n=9"},
     /* The first of one thread stands for the first of another. */
-    {"thread 1 (ann/t1), entry 1: its seal does not fit",
-     "DELETE FROM audit WHERE thread=1 AND n=1;"
-     " UPDATE audit SET thread=1 WHERE thread=3 AND n=1"},
-    {"thread 4 (ann/t4), entry 1: its seal does not fit",
-     "UPDATE audit SET thread=4 WHERE thread=2; UPDATE audit_heads SET thread=4 WHERE thread=2"},
-    {"thread 2 (ann/t2), entry 1: the head of the chain was changed",
-     "UPDATE audit_heads SET (count, last, seal)=(SELECT count, last, seal FROM audit_heads"
-     " WHERE thread=1) WHERE thread=2"},
+    {"(ann/t1), entry 1: its seal does not fit", "DELETE FROM audit WHERE chain=1 AND n=1;"
+                                                 " UPDATE audit SET chain=1 WHERE chain=3 AND n=1"},
+    {": it is missing",
+     "UPDATE audit SET chain=4 WHERE chain=2; UPDATE audit_chains SET chain=4 WHERE chain=2"},
+    {"(ann/t2), entry 1: the head of the chain was changed",
+     "UPDATE audit_chains SET (count, last, seal)=(SELECT count, last, seal FROM audit_chains"
+     " WHERE chain=1) WHERE chain=2"},
     /* An entry more: at the end, as a copy; and before the first. */
-    {"thread 1 (ann/t1), entry 4: its seal does not fit",
-     "INSERT INTO audit SELECT thread, 4, action, at, interaction_id, call_id, who, via, why, hash,"
-     " seal FROM audit WHERE thread=1 AND n=3"},
-    {"thread 1 (ann/t1), entry 4: it is missing",
-     "INSERT INTO audit SELECT thread, 6, action, at, interaction_id, call_id, who, via, why, hash,"
-     " seal FROM audit WHERE thread=1 AND n=3"},
+    {"(ann/t1), entry 4: its seal does not fit",
+     "INSERT INTO audit (" COLUMNS
+     ") SELECT chain, 4, action, at, interaction_id, call_id, who, via, why, hash,"
+     " seal FROM audit WHERE chain=1 AND n=3"},
+    {"(ann/t1), entry 4: it is missing",
+     "INSERT INTO audit (" COLUMNS
+     ") SELECT chain, 6, action, at, interaction_id, call_id, who, via, why, hash,"
+     " seal FROM audit WHERE chain=1 AND n=3"},
     /* A byte moved from one column to the next. */
-    {"thread 3 (ann/t3), entry 2: its seal does not fit",
-     "UPDATE audit SET who=who||'a', via='pi' WHERE thread=3 AND n=2"},
-    {"thread 3 (ann/t3), entry 2: its seal does not fit",
-     "UPDATE audit SET why='' WHERE thread=3 AND n=2"},
-    {"thread 3 (ann/t3), entry 2: its seal does not fit",
-     "UPDATE audit SET why=why||char(0) WHERE thread=3 AND n=2"},
-    {"thread 3 (ann/t3), entry 2: its seal does not fit",
-     "UPDATE audit SET hash=x'' WHERE thread=3 AND n=2"},
-    {"thread 3 (ann/t3), entry 1: it was sealed with another secret, or its seal was changed",
-     "UPDATE audit SET seal=x'' WHERE thread=3 AND n=1"},
-    {"thread 3 (ann/t3), entry 2: it is longer than any of ours",
-     "UPDATE audit SET why=printf('%.*c', 100000, 'x') WHERE thread=3 AND n=2"},
-    {"thread 2 (ann/t2), entry 1: the head of the chain",
-     "UPDATE audit_heads SET last=x'' WHERE thread=2"},
-    {"thread 2 (ann/t2), entry 1: the head of the chain",
-     "UPDATE audit_heads SET seal=zeroblob(100000), last=zeroblob(100000) WHERE thread=2"},
-    {"thread 2 (ann/t2), entry 1: the head of the chain",
-     "UPDATE audit_heads SET count=9223372036854775807 WHERE thread=2"},
+    {"(ann/t3), entry 2: its seal does not fit",
+     "UPDATE audit SET who=who||'a', via='pi' WHERE chain=3 AND n=2"},
+    {"(ann/t3), entry 2: its seal does not fit", "UPDATE audit SET why='' WHERE chain=3 AND n=2"},
+    {"(ann/t3), entry 2: its seal does not fit",
+     "UPDATE audit SET why=why||char(0) WHERE chain=3 AND n=2"},
+    {"(ann/t3), entry 2: its seal does not fit", "UPDATE audit SET hash=x'' WHERE chain=3 AND n=2"},
+    {"(ann/t3), entry 1: it was sealed with another secret, or its seal was changed",
+     "UPDATE audit SET seal=x'' WHERE chain=3 AND n=1"},
+    {"(ann/t3), entry 2: it is longer than any of ours",
+     "UPDATE audit SET why=printf('%.*c', 100000, 'x') WHERE chain=3 AND n=2"},
+    {"(ann/t2), entry 1: the head of the chain", "UPDATE audit_chains SET last=x'' WHERE chain=2"},
+    {"(ann/t2), entry 1: the head of the chain",
+     "UPDATE audit_chains SET seal=zeroblob(100000), last=zeroblob(100000) WHERE chain=2"},
+    {"(ann/t2), entry 1: the head of the chain",
+     "UPDATE audit_chains SET count=9223372036854775807 WHERE chain=2"},
 };
 
 static void rows_changed(void **state)
@@ -306,7 +321,7 @@ static void appending_mends_nothing(void **state)
         assert_int_equal(db_savepoint(t->db), OK);
         assert_int_equal(db_script(t->db, changes[i].sql), OK);
         for (int64_t thread = 1; thread <= 4; thread++) add(t->db, thread, 2);
-        assert_broken(t->db, "thread ", changes[i].sql);
+        assert_broken(t->db, "chain ", changes[i].sql);
         assert_int_equal(db_savepoint_undo(t->db), OK);
         assert_int_equal(db_savepoint_release(t->db), OK);
     }
@@ -318,15 +333,16 @@ static void names_that_are_no_text(void **state)
 {
     struct db_fixture *t = *state;
     trail_make(t->db);
-    assert_int_equal(db_script(t->db, "UPDATE threads SET owner='a'||char(27)||'[31m' WHERE id=1;"
-                                      "UPDATE audit SET why='' WHERE thread=1 AND n=1"),
+    assert_int_equal(db_script(t->db,
+                               "UPDATE audit_chains SET owner='a'||char(27)||'[31m' WHERE chain=1;"
+                               "UPDATE audit SET why='' WHERE chain=1 AND n=1"),
                      OK);
-    assert_broken(t->db, "thread 1 (a?[31m/t1), entry 1", "an escape");
-    assert_int_equal(db_script(t->db, "UPDATE threads SET owner='安娜' WHERE id=1"), OK);
-    assert_broken(t->db, "thread 1 (安娜/t1), entry 1", "Chinese");
-    assert_int_equal(db_script(t->db, "UPDATE threads SET owner=CAST(x'e5ae' AS TEXT) WHERE id=1"),
-                     OK);
-    assert_broken(t->db, "thread 1 (\?\?/t1), entry 1", "half a character");
+    assert_broken(t->db, "(a?[31m/t1), entry 1", "an escape");
+    assert_int_equal(db_script(t->db, "UPDATE audit_chains SET owner='安娜' WHERE chain=1"), OK);
+    assert_broken(t->db, "(安娜/t1), entry 1", "Chinese");
+    assert_int_equal(
+        db_script(t->db, "UPDATE audit_chains SET owner=CAST(x'e5ae' AS TEXT) WHERE chain=1"), OK);
+    assert_broken(t->db, "(\?\?/t1), entry 1", "half a character");
 }
 
 /* ---- limits and life ---- */
@@ -345,17 +361,128 @@ static void too_large(void **state)
     assert_int_equal(audit_add(t->db, key, 1, &entry), OK);
     assert_intact(t->db, THREADS, ENTRIES + 1);
     assert_int_not_equal(audit_add(t->db, key, 99, &entry), OK); /* there is no such thread */
-    assert_int_equal(number_of(t->db, "SELECT count(*) FROM audit WHERE thread=99"), 0);
+    assert_int_equal(number_of(t->db, "SELECT count(*) FROM audit WHERE chain=99"), 0);
 }
 
-static void goes_with_its_thread(void **state)
+/* Deleting a thread closes its chain, which stays; whoever takes it away then is found, too. */
+static void outlives_its_thread(void **state)
 {
     struct db_fixture *t = *state;
+    struct audit_entry entry = entry_of(9);
     trail_make(t->db);
+    assert_int_equal(audit_close(t->db, key, 1, STR("ann"), STR("api"), 2000), OK);
+    assert_int_equal(audit_close(t->db, key, 4, STR("ann"), STR("api"), 2000), OK); /* has none */
     assert_int_equal(thread_delete(t->db, 1), OK);
-    assert_int_equal(number_of(t->db, "SELECT count(*) FROM audit WHERE thread=1"), 0);
-    assert_int_equal(number_of(t->db, "SELECT count(*) FROM audit_heads WHERE thread=1"), 0);
-    assert_intact(t->db, THREADS - 1, ENTRIES - 3);
+    assert_int_equal(audit_close(t->db, key, 1, STR("eve"), STR("api"), 2001), OK); /* is closed */
+    assert_int_equal(audit_add(t->db, key, 1, &entry), ERR_NOT_FOUND);
+    assert_intact(t->db, THREADS, ENTRIES + 1);
+    struct audit_tally tally;
+    struct fault fault;
+    assert_int_equal(check_in(t->db, key, 100, &tally, &fault), OK);
+    assert_int_equal(tally.closed, 1);
+    struct stmt *s = db_prepare(t->db, "SELECT action, who, total, last=(SELECT seal FROM audit"
+                                       " WHERE chain=1 AND n=3) FROM audit"
+                                       " WHERE chain=1 AND n=4");
+    assert_true(stmt_step(s));
+    assert_int_equal(stmt_i64(s, 0), AUDIT_CLOSED);
+    assert_str(stmt_str(s, 1), STR("ann"));
+    assert_int_equal(stmt_i64(s, 2), 3);
+    assert_int_equal(stmt_i64(s, 3), 1);
+    assert_int_equal(stmt_end(s), OK);
+    static const struct {
+        const char *place, *sql;
+    } rows[] = {
+        {": it is missing",
+         "DELETE FROM audit WHERE chain=1; DELETE FROM audit_chains WHERE chain=1"},
+        {": it was closed with 4 entries",
+         "DELETE FROM audit WHERE chain=1 AND n=4; UPDATE audit_chains SET count=3, closed=0,"
+         " last=(SELECT seal FROM audit WHERE chain=1 AND n=3) WHERE chain=1"},
+        {"(ann/t1), entry 4: its seal does not fit",
+         "UPDATE audit SET who='eve' WHERE chain=1 AND n=4"},
+        {"(ann/t1), entry 4: its seal does not fit",
+         "UPDATE audit SET total=2 WHERE chain=1 AND n=4"},
+        {"chain server, entry 4: its seal does not fit",
+         "UPDATE audit SET total=3 WHERE chain=0 AND n=4"},
+        {"chain server, entry 3: entries behind it were removed",
+         "DELETE FROM audit WHERE chain=0 AND n=4"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_int_equal(db_savepoint(t->db), OK);
+        assert_int_equal(db_script(t->db, rows[i].sql), OK);
+        assert_broken(t->db, rows[i].place, rows[i].sql);
+        assert_int_equal(db_savepoint_undo(t->db), OK);
+        assert_int_equal(db_savepoint_release(t->db), OK);
+    }
+}
+
+/* Chains from before the chain `server` are made known to it, page by page; one that grows or is
+ * closed meanwhile is then known already. */
+/* The heads as they were before there was a chain of chains: their seals do not have that they are
+ * known. The key's id, before each seal, stays. */
+static void heads_from_before(struct db *db)
+{
+    assert_int_equal(db_script(db, "DELETE FROM audit WHERE chain=0;"
+                                   "DELETE FROM audit_chains WHERE chain=0;"
+                                   "UPDATE audit_chains SET known=0"),
+                     OK);
+    for (int64_t chain = 1; chain <= THREADS; chain++) {
+        char bytes[256] = {0}, seal[AUDIT_SEAL_BYTES];
+        size_t len = 7;
+        bytes[len++] = 4; /* the length of "head", in 8 bytes, as every number */
+        memcpy(bytes + len, "head", 4);
+        len += 4;
+        struct stmt *s =
+            db_prepare(db, "SELECT count, last, seal FROM audit_chains WHERE chain=?1");
+        stmt_bind_i64(s, 1, chain);
+        assert_true(stmt_step(s));
+        str last = stmt_str(s, 1);
+        const int64_t numbers[] = {chain, stmt_i64(s, 0), (int64_t)last.len};
+        for (size_t i = 0; i < COUNT(numbers); i++, len += 8) bytes[len + 7] = (char)numbers[i];
+        memcpy(bytes + len, last.p, last.len);
+        len += last.len;
+        memcpy(seal, stmt_str(s, 2).p, AUDIT_SEAL_BYTES);
+        assert_int_equal(stmt_end(s), OK);
+        crypto_hmac((str){(const char *)key, HASH_BYTES}, (str){bytes, len},
+                    (unsigned char *)seal + AUDIT_SEAL_BYTES - HASH_BYTES);
+        s = db_prepare(db, "UPDATE audit_chains SET seal=?2 WHERE chain=?1");
+        stmt_bind_i64(s, 1, chain);
+        stmt_bind_blob(s, 2, (str){seal, sizeof seal});
+        assert_int_equal(stmt_run(s), OK);
+    }
+}
+
+static void taken_over(void **state)
+{
+    struct db_fixture *t = *state;
+    bool end = false;
+    trail_make(t->db);
+    heads_from_before(t->db);
+    assert_intact(t->db, THREADS, ENTRIES);
+    add(t->db, 2, 1);
+    assert_int_equal(audit_take_over(t->db, key, 1, 5000, &end), OK);
+    assert_false(end);
+    assert_int_equal(audit_close(t->db, key, 3, STR("ann"), STR("api"), 5001), OK);
+    assert_int_equal(audit_take_over(t->db, key, 1, 5000, &end), OK);
+    assert_true(end);
+    assert_int_equal(number_of(t->db, "SELECT count(*) FROM audit WHERE chain=0 AND action=9"), 3);
+    assert_intact(t->db, THREADS, ENTRIES + 2);
+    assert_int_equal(db_script(t->db, "DELETE FROM audit WHERE chain=1;"
+                                      "DELETE FROM audit_chains WHERE chain=1"),
+                     OK);
+    assert_broken(t->db, ": it is missing", "one from before");
+}
+
+/* What belongs to no thread. */
+static void notes(void **state)
+{
+    struct db_fixture *t = *state;
+    struct audit_entry entry = entry_of(1);
+    assert_int_equal(audit_note(t->db, key, &entry), OK);
+    trail_make(t->db);
+    assert_int_equal(audit_note(t->db, key, &entry), OK);
+    assert_intact(t->db, THREADS, ENTRIES);
+    assert_int_equal(db_script(t->db, "UPDATE audit SET who='eve' WHERE chain=0 AND n=5"), OK);
+    assert_broken(t->db, "chain server, entry 5: its seal does not fit", "a note");
 }
 
 /* The trail is in use while it is checked in steps. */
@@ -367,6 +494,10 @@ static void changes_between_steps(void **state)
     struct fault fault = {0};
     bool end = false;
     trail_make(t->db);
+    assert_int_equal(audit_check(t->db, key, &place, 4, &tally, &end, &fault), OK);
+    assert_int_equal(place.thread, 0); /* the chain `server`, of three entries */
+    assert_false(place.inside);
+    const struct audit_place first = place;
     assert_int_equal(audit_check(t->db, key, &place, 2, &tally, &end, &fault), OK);
     assert_int_equal(tally.entries, 2);
     assert_true(place.inside);
@@ -380,17 +511,17 @@ static void changes_between_steps(void **state)
     assert_int_equal(place.thread, 3);
     assert_true(place.inside);
     assert_int_equal(place.n, 1);
-    assert_int_equal(thread_delete(t->db, 3), OK); /* and goes */
+    assert_int_equal(audit_close(t->db, key, 3, STR("ann"), STR("api"), 9), OK); /* and ends */
     assert_int_equal(audit_check(t->db, key, &place, 9, &tally, &end, &fault), OK);
     assert_true(end);
-    assert_int_equal(tally.entries, 5 + 1 + 1);
+    assert_int_equal(tally.entries, 5 + 1 + 4);
 
     /* Cut off where we are: found. */
-    place = (struct audit_place){0};
+    place = first;
     assert_int_equal(audit_check(t->db, key, &place, 2, &tally, &end, &fault), OK);
-    assert_int_equal(db_script(t->db, "DELETE FROM audit WHERE thread=1 AND n>2"), OK);
+    assert_int_equal(db_script(t->db, "DELETE FROM audit WHERE chain=1 AND n>2"), OK);
     assert_int_equal(audit_check(t->db, key, &place, 9, &tally, &end, &fault), ERR_DAMAGED);
-    assert_non_null(strstr(fault.text, "thread 1 (ann/t1), entry 2: entries behind it"));
+    assert_non_null(strstr(fault.text, "(ann/t1), entry 2: entries behind it"));
 }
 
 /* With the writer's connection open, as under a server; and once more without. */
@@ -398,17 +529,17 @@ static void folders(void **state)
 {
     struct db_fixture *t = *state;
     char empty[FOLDER_BYTES];
-    struct audit_tally tally = {42, 42};
+    struct audit_tally tally = {42, 42, 42};
     struct fault fault = {0};
     folder_make(empty);
     assert_int_equal(audit_check_folder(empty, key, &tally, &fault), ERR_NOT_FOUND);
     folder_remove(empty);
-    assert_int_equal(tally.threads, 42);
+    assert_int_equal(tally.chains, 42);
 
     trail_make(t->db);
     for (int i = 0; i < 2; i++) {
         if (audit_check_folder(t->folder, key, &tally, &fault)) fail_msg("%s", fault.text);
-        assert_int_equal(tally.threads, THREADS);
+        assert_int_equal(tally.chains, THREADS);
         assert_int_equal(tally.entries, ENTRIES);
         db_close(t->db);
         t->db = NULL;
@@ -419,7 +550,7 @@ static void folders(void **state)
     assert_int_equal(db_open(path_in(t->folder, "fermata.db"), DB_WRITER, &t->db, NULL), OK);
     assert_int_equal(db_script(t->db, "DROP TABLE audit; PRAGMA user_version=2"), OK);
     assert_int_equal(audit_check_folder(t->folder, key, &tally, &fault), OK);
-    assert_int_equal(tally.threads + tally.entries, 0);
+    assert_int_equal(tally.chains + tally.entries, 0);
     assert_int_equal(db_script(t->db, "PRAGMA user_version=999"), OK);
     assert_int_equal(audit_check_folder(t->folder, key, &tally, &fault), ERR_CONFIG);
 }
@@ -436,7 +567,9 @@ int test_audit(void)
         WITH_DB(appending_mends_nothing),
         WITH_DB(names_that_are_no_text),
         WITH_DB(too_large),
-        WITH_DB(goes_with_its_thread),
+        WITH_DB(outlives_its_thread),
+        WITH_DB(taken_over),
+        WITH_DB(notes),
         WITH_DB(changes_between_steps),
         WITH_DB(folders),
     };

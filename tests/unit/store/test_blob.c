@@ -2,7 +2,7 @@
  *
  * Object storage on real folders, and what can go wrong with them.
  */
-#include "store/blob.h"
+#include "store/blob/blob.h"
 
 #include <dirent.h>
 #include <errno.h>

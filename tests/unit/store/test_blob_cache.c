@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/blob_cache.h"
+#include "store/blob/blob_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
-#include "store/bus.h"
+#include "store/bus/bus.h"
 
 struct listener {
     struct bus_follower follower;

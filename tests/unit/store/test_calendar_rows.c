@@ -2,9 +2,9 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "check.h"
-#include "store/calendar.h"
 #include "store/fixture.h"
-#include "store/keys.h"
+#include "store/table/calendar_rows.h"
+#include "store/table/keys.h"
 
 enum { HOUR = 60 * 60 * 1000 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/calls.h"
+#include "store/table/calls.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/channels.h"
+#include "store/table/channels.h"
 
 #include <stdio.h>
 
@@ -7,7 +7,8 @@
 #include "check.h"
 #include "store/conversation_kit.h"
 #include "store/fixture.h"
-#include "store/interactions.h"
+#include "store/table/interactions.h"
+#include "store/table/keys.h"
 
 static int64_t peer_made(struct db *db, const char *channel, const char *sender)
 {
@@ -699,6 +700,53 @@ static void links(void **state)
     assert_int_equal(got.expires, 100);
 }
 
+/* What a key allowed ends in the chats of its user when no key of theirs allows it any more; what was
+ * given to the chat alone stays. With the last key the links go. */
+static void roles_end_with_keys(void **state)
+{
+    struct db_fixture *t = *state;
+    static const struct {
+        const char *id, *user;
+        unsigned roles;
+    } keys[] = {{"k1", "eve", ROLE_APPROVER},
+                {"k2", "eve", ROLE_APPROVER | ROLE_OPERATOR},
+                {"k3", "eve", ROLE_USER},
+                {"k4", "ann", ROLE_APPROVER}};
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        struct key key = {.id = str_c(keys[i].id), .user = str_c(keys[i].user), .created = 1};
+        key.roles = keys[i].roles;
+        key_hash(key.id, key.hash);
+        assert_int_equal(keys_add(t->db, &key), OK);
+    }
+    struct peer eve = {.channel = STR("tg"),
+                       .sender = STR("1"),
+                       .user = STR("eve"),
+                       .roles = ROLE_USER | ROLE_APPROVER | ROLE_OPERATOR};
+    struct peer ann = {.channel = STR("tg"),
+                       .sender = STR("2"),
+                       .user = STR("ann"),
+                       .roles = ROLE_APPROVER | ROLE_OPERATOR};
+    assert_int_equal(peer_add(t->db, &eve), OK);
+    assert_int_equal(peer_add(t->db, &ann), OK);
+    static const struct {
+        const char *revoked;
+        unsigned roles;
+        const char *user;
+    } rows[] = {{"k1", ROLE_USER | ROLE_APPROVER | ROLE_OPERATOR, "eve"},
+                {"k2", ROLE_USER, "eve"},
+                {"k3", 0, ""}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct peer got;
+        assert_int_equal(keys_revoke(t->db, str_c(rows[i].revoked), 5), OK);
+        assert_int_equal(links_end_by_key(t->db, str_c(rows[i].revoked)), OK);
+        assert_int_equal(peer_find(t->db, &t->arena, STR("tg"), STR("1"), &got), OK);
+        assert_int_equal(got.roles, rows[i].roles);
+        assert_str(got.user, str_c(rows[i].user));
+        assert_int_equal(peer_find(t->db, &t->arena, STR("tg"), STR("2"), &got), OK);
+        assert_int_equal(got.roles, ROLE_APPROVER | ROLE_OPERATOR);
+    }
+}
+
 int test_channels(void)
 {
     const struct CMUnitTest tests[] = {
@@ -719,6 +767,7 @@ int test_channels(void)
         WITH_DB(expiry_is_bounded),
         WITH_DB(wrong_codes),
         WITH_DB(links),
+        WITH_DB(roles_end_with_keys),
     };
     return cmocka_run_group_tests_name("store/channels", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/copy.h"
+#include "store/db/copy.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include "base/limits.h"
 #include "check.h"
 #include "net/loop.h"
+#include "store/db/migrate.h"
 #include "store/fixture.h"
-#include "store/migrate.h"
 
 enum { ROWS = 800, ROW_BYTES = 4000 }; /* more pages than one step copies */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/grants.h"
+#include "store/table/grants.h"
 
 #include <stdio.h>
 
@@ -7,6 +7,14 @@
 #include "check.h"
 #include "store/conversation_kit.h"
 #include "store/fixture.h"
+#include "store/table/keys.h"
+
+static enum err page(struct db_fixture *t, const char *user, int64_t before, size_t limit,
+                     struct grant_list *ret_list)
+{
+    const struct grant_filter filter = {.user = str_c(user), .before = before, .limit = limit};
+    return grants_page(t->db, &t->arena, &filter, ret_list);
+}
 
 static void every_field(void **state)
 {
@@ -19,6 +27,7 @@ static void every_field(void **state)
          .thread_id = STR("t1"),
          .tool = STR("calendar_write"),
          .match = STR("{\"location\":\"三楼\"}"),
+         .rule = STR("file:calendar_*"),
          .made_by = STR("bob"),
          .interaction_id = STR("int_1"),
          .created = 5},
@@ -39,7 +48,7 @@ static void every_field(void **state)
     assert_int_equal(grant_add(t->db, &again), ERR_BUSY);
     assert_int_equal(again.n, 0);
     struct grant_list list = {0};
-    assert_int_equal(grants_page(t->db, &t->arena, STR("ann"), 0, 5, &list), OK);
+    assert_int_equal(page(t, "ann", 0, 5, &list), OK);
     assert_int_equal(list.count, COUNT(grants));
     for (size_t i = 0; i < list.count; i++) {
         const struct grant *got = &list.rows[i], *expected = &grants[COUNT(grants) - 1 - i];
@@ -50,6 +59,7 @@ static void every_field(void **state)
         assert_str(got->thread_id, expected->thread_id);
         assert_str(got->tool, expected->tool);
         assert_str(got->match, expected->match);
+        assert_str(got->rule, expected->rule);
         assert_str(got->made_by, expected->made_by);
         assert_str(got->interaction_id, expected->interaction_id);
         assert_int_equal(got->created, expected->created);
@@ -102,9 +112,7 @@ static void lists(void **state)
     };
     struct grant_list list = {0};
     for (size_t i = 0; i < COUNT(pages); i++) {
-        assert_int_equal(grants_page(t->db, &t->arena, str_c(pages[i].owner), pages[i].before,
-                                     pages[i].limit, &list),
-                         OK);
+        assert_int_equal(page(t, pages[i].owner, pages[i].before, pages[i].limit, &list), OK);
         assert_ids(&list, pages[i].expected);
         assert_int_equal(list.more, pages[i].more);
     }
@@ -145,6 +153,8 @@ static void those_of_a_thread_are_bounded(void **state)
     assert_int_equal(db_commit(t->db, &unknown), OK);
 }
 
+static const unsigned char audit_key[HASH_BYTES] = "a key for the tests, 32 bytes...";
+
 static void deletion(void **state)
 {
     struct db_fixture *t = *state;
@@ -152,32 +162,99 @@ static void deletion(void **state)
     grant_made(t->db, "ann", thread, "a");
     grant_made(t->db, "ann", 0, "b");
     grant_made(t->db, "ann", 0, "c");
-    static const struct {
-        const char *owner, *id;
-        enum err expected;
-    } rows[] = {
-        {"bob", "b", ERR_NOT_FOUND}, {"ann", "x", ERR_NOT_FOUND},
-        {"ann", "", ERR_NOT_FOUND},  {"ann", "b", OK},
-        {"ann", "b", ERR_NOT_FOUND},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++)
-        assert_int_equal(grant_delete(t->db, str_c(rows[i].owner), str_c(rows[i].id)),
-                         rows[i].expected);
+    struct grant grant;
+    const struct grant_end end = {
+        .audit_key = audit_key, .who = STR("ann"), .via = STR("api"), .why = STR("revoked")};
+    assert_int_equal(grant_find(t->db, &t->arena, STR("x"), &grant), ERR_NOT_FOUND);
+    assert_int_equal(grant_find(t->db, &t->arena, STR("b"), &grant), OK);
+    assert_int_equal(grant_revoke(t->db, &t->arena, &grant, &end), OK);
+    assert_int_equal(grant_revoke(t->db, &t->arena, &grant, &end), ERR_NOT_FOUND);
     struct grant_list list = {0};
-    assert_int_equal(grants_page(t->db, &t->arena, STR("ann"), 0, 9, &list), OK);
+    assert_int_equal(page(t, "ann", 0, 9, &list), OK);
     assert_ids(&list, "ca");
     assert_int_equal(thread_delete(t->db, thread), OK); /* the thread's own goes with it */
-    assert_int_equal(grants_page(t->db, &t->arena, STR("ann"), 0, 9, &list), OK);
+    assert_int_equal(page(t, "ann", 0, 9, &list), OK);
     assert_ids(&list, "c");
+}
+
+static void key_made(struct db *db, const char *id, const char *user, unsigned roles)
+{
+    struct key key = {.id = str_c(id), .user = str_c(user), .roles = roles, .created = 1};
+    crypto_sha256(key.id, key.hash);
+    assert_int_equal(keys_add(db, &key), OK);
+}
+
+static int64_t number(struct db *db, const char *sql)
+{
+    int64_t n = 0;
+    assert_int_equal(db_number(db_prepare_static(db, sql), &n), OK);
+    return n;
+}
+
+/* Of three that roles gave, and one that its owner gave: whom they concern, and whose makers stand for
+ * them. */
+static void makers(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "ann", "t", "x", 1);
+    key_made(t->db, "k1", "eve", ROLE_APPROVER);
+    key_made(t->db, "k2", "eve", ROLE_APPROVER);
+    key_made(t->db, "k3", "oscar", ROLE_OPERATOR);
+    key_made(t->db, "k4", "ann", ROLE_APPROVER);
+    static const struct {
+        const char *id, *maker, *role;
+    } rows[] = {{"a", "eve", "approver"},
+                {"b", "oscar", "operator"},
+                {"c", "ann", ""},
+                {"d", "mallory", "approver"},
+                {"e", "ann", "approver"}}; /* for herself, where somebody else has to look */
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct grant grant = {.id = str_c(rows[i].id),
+                              .owner = STR("ann"),
+                              .thread = i % 2 ? thread : 0,
+                              .tool = STR("tool"),
+                              .match = STR("{}"),
+                              .made_by = str_c(rows[i].maker),
+                              .approver = str_c(rows[i].role)};
+        assert_int_equal(grant_add(t->db, &grant), OK);
+    }
+    static const struct {
+        const char *user, *role;
+        bool all;
+        const char *expected;
+    } seen[] = {{"ann", "", false, "cba"},       {"eve", "", false, "a"},
+                {"eve", "approver", false, "a"}, {"bob", "operator", false, "b"},
+                {"bob", "user", false, ""},      {"bob", "", true, "cba"}};
+    struct grant_list list = {0};
+    for (size_t i = 0; i < COUNT(seen); i++) {
+        const struct grant_filter filter = {.user = str_c(seen[i].user),
+                                            .roles = {str_c(seen[i].role)},
+                                            .all = seen[i].all,
+                                            .limit = 9};
+        assert_int_equal(grants_page(t->db, &t->arena, &filter, &list), OK);
+        assert_ids(&list, seen[i].expected);
+    }
+    struct grant grant;
+    assert_int_equal(grant_find(t->db, &t->arena, STR("d"), &grant), ERR_NOT_FOUND);
+    assert_int_equal(grants_of_thread(t->db, &t->arena, STR("ann"), thread, &list), OK);
+    assert_ids(&list, "bca");
+
+    assert_int_equal(keys_revoke(t->db, STR("k1"), 5), OK); /* she has another */
+    assert_int_equal(grants_of_thread(t->db, &t->arena, STR("ann"), thread, &list), OK);
+    assert_ids(&list, "bca");
+    assert_int_equal(keys_revoke(t->db, STR("k2"), 5), OK);
+    assert_int_equal(grants_of_thread(t->db, &t->arena, STR("ann"), thread, &list), OK);
+    assert_ids(&list, "bc");
+    assert_int_equal(grants_end(t->db, &t->arena, audit_key, 6), OK);
+    assert_int_equal(number(t->db, "SELECT count(*) FROM grants"), 2);
+    assert_int_equal(number(t->db, "SELECT count(*) FROM audit WHERE action=6 AND why='role'"), 3);
 }
 
 int test_grants(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_DB(every_field),
-        WITH_DB(lists),
-        WITH_DB(those_of_a_thread_are_bounded),
-        WITH_DB(deletion),
+        WITH_DB(every_field), WITH_DB(lists),  WITH_DB(those_of_a_thread_are_bounded),
+        WITH_DB(deletion),    WITH_DB(makers),
     };
     return cmocka_run_group_tests_name("store/grants", tests, NULL, NULL);
 }

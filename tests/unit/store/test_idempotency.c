@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/limits.h"
 #include "check.h"
@@ -51,6 +52,42 @@ static void expiring(void **state)
     }
 }
 
+/* However many were given it, a long answer is there once, and goes with the last of them. */
+static void long_answers(void **state)
+{
+    struct db_fixture *t = *state;
+    enum { LONG = 1000 * 1000, TIMES = 50 };
+    char *text = arena_alloc(&t->arena, LONG);
+    memset(text, 'x', LONG);
+    int64_t count = 0;
+    for (int i = 0; i < TIMES; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", i);
+        struct remembered kept = {.status = 409, .body = {text, LONG}}, found = {0};
+        assert_int_equal(
+            idempotency_add(t->db, i % 2 ? STR("ann") : STR("bob"), str_c(key), &kept, i + 1), OK);
+        assert_int_equal(idempotency_find(t->db, &t->arena, i % 2 ? STR("ann") : STR("bob"),
+                                          str_c(key), &found),
+                         OK);
+        assert_int_equal(found.status, 409);
+        assert_str(found.body, kept.body);
+    }
+    assert_int_equal(db_number(db_prepare(t->db, "SELECT count(*) FROM answers"), &count), OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(
+        db_number(db_prepare(t->db, "SELECT sum(length(body)) FROM idempotency"), &count), OK);
+    assert_int_equal(count, 0);
+    static const struct {
+        msec before;
+        int64_t left;
+    } rows[] = {{TIMES, 1}, {TIMES + 1, 0}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_int_equal(idempotency_expire(t->db, rows[i].before, &count), OK);
+        assert_int_equal(db_number(db_prepare(t->db, "SELECT count(*) FROM answers"), &count), OK);
+        assert_int_equal(count, rows[i].left);
+    }
+}
+
 /* Kept as long as the thread has something to do, whatever that is. */
 static void open_runs_keep_theirs(void **state)
 {
@@ -78,6 +115,7 @@ static void open_runs_keep_theirs(void **state)
 int test_idempotency(void)
 {
     const struct CMUnitTest tests[] = {
+        WITH_DB(long_answers),
         WITH_DB(life),
         WITH_DB(expiring),
         WITH_DB(open_runs_keep_theirs),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/interactions.h"
+#include "store/table/interactions.h"
 
 #include <stdio.h>
 #include <string.h>

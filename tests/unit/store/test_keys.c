@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/keys.h"
+#include "store/table/keys.h"
 
 #include <string.h>
 
 #include "check.h"
 #include "store/fixture.h"
-#include "store/sessions.h"
+#include "store/table/sessions.h"
 
 static void roles(void **state)
 {
@@ -117,7 +117,7 @@ static void refusing(void **state)
     rows[7].key.user = too_long;
     rows[8].key.name = too_long;
     rows[9].key.roles = 0;
-    rows[10].key.roles = 8;
+    rows[10].key.roles = ROLE_ASK | ROLE_USER; /* stands alone */
     rows[11].key.user = rows[11].key.name = longest;
     for (size_t i = 0; i < COUNT(rows); i++) {
         enum err e = keys_add(t->db, &rows[i].key);
@@ -179,11 +179,82 @@ static void revoking(void **state)
     assert_int_equal(sessions_find(t->db, by_kept.hash, 70, &t->arena, &found), OK);
 }
 
+static void sets_of_roles(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned roles;
+        bool valid;
+    } rows[] = {{0, false},
+                {ROLE_USER, true},
+                {ROLES_OF_PEOPLE, true},
+                {ROLE_ASK, true},
+                {16, false},
+                {ROLE_USER | 16, false},
+                {ROLE_ASK | ROLE_USER, false},
+                {ROLE_ASK | ROLE_OPERATOR, false}};
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_int_equal(roles_valid(rows[i].roles), rows[i].valid);
+}
+
+/* What somebody did lasts as long as the person may; `local` while there has never been a key, or the
+ * environment has one for them. */
+static void people(void **state)
+{
+    struct db_fixture *t = *state;
+    bool yes = false;
+    assert_int_equal(person_has_role(t->db, STR("local"), STR("approver"), &yes), OK);
+    assert_true(yes);
+    assert_int_equal(people_none(t->db, &yes), OK);
+    assert_true(yes);
+    struct key ask = key_for("ask", "bot", 1), eve = key_for("eve", "eve", 2);
+    ask.roles = ROLE_ASK;
+    eve.roles = ROLE_APPROVER;
+    assert_int_equal(keys_add(t->db, &ask), OK);
+    assert_int_equal(people_none(t->db, &yes), OK);
+    assert_true(yes);
+    assert_int_equal(keys_add(t->db, &eve), OK);
+    assert_int_equal(people_none(t->db, &yes), OK);
+    assert_false(yes);
+    static const struct {
+        const char *user, *role;
+        bool has;
+    } rows[] = {{"local", "approver", false}, {"eve", "approver", true}, {"eve", "operator", false},
+                {"eve", "none", false},       {"bot", "ask", true},      {"bot", "user", false},
+                {"ann", "user", false},       {"", "user", false}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_int_equal(person_has_role(t->db, str_c(rows[i].user), str_c(rows[i].role), &yes),
+                         OK);
+        assert_int_equal(yes, rows[i].has);
+    }
+    assert_int_equal(people_local_set(t->db, true), OK);
+    assert_int_equal(person_has_role(t->db, STR("local"), STR("operator"), &yes), OK);
+    assert_true(yes);
+    assert_int_equal(people_local_set(t->db, false), OK);
+    assert_int_equal(people_local(t->db, &yes), OK);
+    assert_false(yes);
+    assert_int_equal(person_gone(t->db, STR("eve"), &yes), OK);
+    assert_false(yes);
+    assert_int_equal(keys_revoke(t->db, eve.id, 5), OK);
+    assert_int_equal(person_gone(t->db, STR("eve"), &yes), OK);
+    assert_true(yes);
+    assert_int_equal(person_gone(t->db, STR("tg:7"), &yes), OK); /* never had one */
+    assert_false(yes);
+    assert_int_equal(person_has_role(t->db, STR("eve"), STR("approver"), &yes), OK);
+    assert_false(yes);
+}
+
 int test_keys(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(roles), cmocka_unit_test(key_text), WITH_DB(adding), WITH_DB(refusing),
-        WITH_DB(many),           WITH_DB(revoking),
+        cmocka_unit_test(roles),
+        cmocka_unit_test(key_text),
+        WITH_DB(adding),
+        WITH_DB(refusing),
+        WITH_DB(many),
+        WITH_DB(revoking),
+        cmocka_unit_test(sets_of_roles),
+        WITH_DB(people),
     };
     return cmocka_run_group_tests_name("store/keys", tests, NULL, NULL);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/migrate.h"
+#include "store/db/migrate.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/crypto.h"
 #include "check.h"
 #include "store/fixture.h"
@@ -83,6 +84,64 @@ static void fresh_and_again(void **state)
     assert_int_equal(application, 0x4665726d);
     assert_true(db_sound(db));
     db_close(db);
+}
+
+/* One line for each table, column, reference and index, in an order of its own. Sorted: the tables are
+ * not made in the same order. Indexes by name and text; those of UNIQUE and keys by their columns. */
+static void describe(struct db *db, struct buf *out)
+{
+    struct stmt *s = db_prepare(
+        db,
+        "WITH t AS MATERIALIZED (SELECT * FROM pragma_table_list"
+        "  WHERE schema='main' AND name NOT LIKE 'sqlite%')"
+        " SELECT t.name||' '||t.strict||t.wr FROM t"
+        " UNION ALL SELECT t.name||'.'||c.cid||' '||c.name||' '||c.type||' '||c.\"notnull\"||c.pk"
+        "  ||coalesce(' '||c.dflt_value, '') FROM t, pragma_table_xinfo(t.name) AS c"
+        " UNION ALL SELECT t.name||'.'||f.\"from\"||'>'||f.\"table\"||'.'||coalesce(f.\"to\", '')"
+        "  ||' '||f.on_delete FROM t, pragma_foreign_key_list(t.name) AS f"
+        " UNION ALL SELECT t.name||' index '||i.\"unique\"||i.origin||i.partial||' '||"
+        "  (SELECT group_concat(coalesce(c.name, '-')||c.\"desc\"||c.key, ' ') FROM"
+        "    (SELECT * FROM pragma_index_xinfo(i.name) ORDER BY seqno) AS c)"
+        "  FROM t, pragma_index_list(t.name) AS i"
+        " UNION ALL SELECT replace(sql, '  ', ' ') FROM sqlite_schema WHERE type='index' AND "
+        "sql<>''"
+        " ORDER BY 1");
+    while (stmt_step(s)) {
+        buf_append(out, stmt_str(s, 0));
+        buf_char(out, '\n');
+    }
+    assert_int_equal(stmt_end(s), OK);
+    assert_false(out->full);
+    buf_char(out, '\0');
+}
+
+/* A fresh database and one that came all the way have the same tables. */
+static void tables_are_what_the_steps_come_to(void **state)
+{
+    struct base *base = *state;
+    struct buf said[2];
+    for (int i = 0; i < 2; i++) {
+        snprintf(base->path, sizeof base->path, "%s/%d.db", base->folder, i);
+        struct db *db = NULL;
+        assert_int_equal(db_open(base->path, DB_WRITER, &db, NULL), OK);
+        assert_int_equal(db_use_wal(db), OK);
+        assert_int_equal(i ? migrate_steps(db, 0, NULL) : migrate(db, NULL), OK);
+        buf_init(&said[i], 256 * 1024);
+        describe(db, &said[i]);
+        int64_t version = 0;
+        assert_int_equal(migrate_number(db, &version, NULL), OK);
+        assert_int_equal(version, migrate_latest());
+        db_close(db);
+    }
+    assert_true(said[0].len > 10 * 1000);
+    if (strcmp(said[0].p, said[1].p)) {
+        size_t at = 0, line = 0;
+        for (; said[0].p[at] == said[1].p[at]; at++)
+            if (said[0].p[at] == '\n') line = at + 1;
+        fail_msg("tables.c has:  %.100s\nthe steps have: %.100s", said[0].p + line,
+                 said[1].p + line);
+    }
+    for (int i = 0; i < 2; i++) buf_done(&said[i]);
 }
 
 /* Whatever goes with a thread is found by an index, or its deletion would read whole tables. */
@@ -170,9 +229,13 @@ int test_migrate(void)
 {
 #define WITH_BASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        WITH_BASE(fresh_and_again),           WITH_BASE(cascades_have_an_index),
-        WITH_BASE(newer_is_refused),          WITH_BASE(newer_in_the_log_is_refused),
-        cmocka_unit_test(foreign_is_refused), WITH_BASE(no_database_is_refused),
+        WITH_BASE(fresh_and_again),
+        WITH_BASE(cascades_have_an_index),
+        WITH_BASE(newer_is_refused),
+        WITH_BASE(newer_in_the_log_is_refused),
+        cmocka_unit_test(foreign_is_refused),
+        WITH_BASE(no_database_is_refused),
+        WITH_BASE(tables_are_what_the_steps_come_to),
     };
     return cmocka_run_group_tests_name("store/migrate", tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/named.h"
+#include "store/table/named.h"
 
 #include <dirent.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "check.h"
+#include "store/db/migrate.h"
 #include "store/fixture.h"
-#include "store/migrate.h"
 
 #define HASH "aa00000000000000000000000000000000000000000000000000000000000000"
 #define PATH "aa/" HASH ".call_"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/secret.h"
+#include "store/db/secret.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/sessions.h"
+#include "store/table/sessions.h"
 
 #include <string.h>
 
 #include "base/limits.h"
 #include "check.h"
 #include "store/fixture.h"
-#include "store/keys.h"
+#include "store/table/keys.h"
 
 static struct session session_for(unsigned char first, msec expires)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/settings.h"
+#include "store/table/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/sqlite.h"
+#include "store/db/sqlite.h"
 
 #include <string.h>
 #include <sys/stat.h>

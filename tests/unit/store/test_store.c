@@ -3,7 +3,7 @@
  * The store as its callers see it. A gate is a job that keeps a store thread busy until it is
  * opened, so that the jobs behind it surely meet in one batch.
  */
-#include "store/store.h"
+#include "store/db/store.h"
 
 #include <dirent.h>
 #include <semaphore.h>
@@ -476,7 +476,7 @@ static enum err held_read(struct job *job, struct db *db)
 static void long_read(void **state)
 {
     struct fixture *f = *state;
-    enum { LARGE = 16, BYTES = 3 * 1000 * 1000, SMALL = 10 };
+    enum { LARGE = 16, BYTES = 3 * 1000 * 1000, SMALL = 40 };
     static struct put puts[LARGE + SMALL];
     struct gate gate;
     gate_make(&gate, f);

@@ -18,9 +18,9 @@
 
 #include "base/crypto.h"
 #include "check.h"
+#include "store/db/store.h"
 #include "store/fault_vfs.h"
 #include "store/fixture.h"
-#include "store/store.h"
 
 enum { JOBS_MAX = 20 * 1000, STEPS_MAX = 500 };
 
@@ -164,11 +164,13 @@ static void folder_prepare(char folder[static FOLDER_BYTES], const struct load *
     store_close(store);
 }
 
-/* One row: fail or kill at call 1, 2, 3, ... until the load gets through untouched. */
+/* One row: fail or kill at call 1, 2, 3, ... until the load gets through untouched. Of a long row
+ * every `stride`-th call is taken, from a random one on; all of them where FERMATA_LONG is set. */
 struct sweep {
     struct load load;
     enum fault_kind kind;
     int calls;
+    int stride;
 };
 
 /* Killed, or out with code 70; only the start-up may refuse with an error instead. */
@@ -183,8 +185,11 @@ static bool ended_as_planned(const struct sweep *sweep, int status)
 static void sweep_run(const struct sweep *sweep)
 {
     static struct acks acks;
-    int step = 1, jobs = sweep->load.waves * sweep->load.jobs;
-    for (; step < STEPS_MAX; step++) {
+    int stride = getenv("FERMATA_LONG") ? 1 : sweep->stride;
+    unsigned char random;
+    crypto_random(&random, sizeof random);
+    int step = 1 + random % stride, jobs = sweep->load.waves * sweep->load.jobs;
+    for (; step < STEPS_MAX; step += stride) {
         char folder[FOLDER_BYTES];
         folder_prepare(folder, &sweep->load);
         struct plan plan = {sweep->kind, sweep->calls, step};
@@ -208,33 +213,33 @@ static const struct load fresh = {.waves = 1, .jobs = 2, .bytes = 100, .fresh = 
 static void io_error_on_write(void **state)
 {
     (void)state;
-    sweep_run(&(struct sweep){small, FAULT_IO, FAULT_WRITE});
+    sweep_run(&(struct sweep){small, FAULT_IO, FAULT_WRITE, 1});
 }
 
 static void io_error_on_sync(void **state)
 {
     (void)state;
-    sweep_run(&(struct sweep){small, FAULT_IO, FAULT_SYNC});
-    sweep_run(&(struct sweep){large, FAULT_IO, FAULT_SYNC});
+    sweep_run(&(struct sweep){small, FAULT_IO, FAULT_SYNC, 1});
+    sweep_run(&(struct sweep){large, FAULT_IO, FAULT_SYNC, 1});
 }
 
 static void killed_at_each_call(void **state)
 {
     (void)state;
-    sweep_run(&(struct sweep){small, FAULT_KILL, FAULT_WRITE | FAULT_SYNC | FAULT_CHANGE});
-    sweep_run(&(struct sweep){large, FAULT_KILL, FAULT_SYNC | FAULT_CHANGE});
+    sweep_run(&(struct sweep){small, FAULT_KILL, FAULT_WRITE | FAULT_SYNC | FAULT_CHANGE, 1});
+    sweep_run(&(struct sweep){large, FAULT_KILL, FAULT_SYNC | FAULT_CHANGE, 3});
 }
 
 static void killed_while_created(void **state)
 {
     (void)state;
-    sweep_run(&(struct sweep){fresh, FAULT_KILL, FAULT_WRITE | FAULT_SYNC | FAULT_CHANGE});
+    sweep_run(&(struct sweep){fresh, FAULT_KILL, FAULT_WRITE | FAULT_SYNC | FAULT_CHANGE, 13});
 }
 
 static void io_error_while_created(void **state)
 {
     (void)state;
-    sweep_run(&(struct sweep){fresh, FAULT_IO, FAULT_WRITE | FAULT_SYNC});
+    sweep_run(&(struct sweep){fresh, FAULT_IO, FAULT_WRITE | FAULT_SYNC, 13});
 }
 
 /* kill -9 from outside, at whatever the child is doing after some acknowledgements. */

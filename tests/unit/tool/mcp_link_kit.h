@@ -15,8 +15,8 @@
 #define TESTS_MCP_LINK_KIT_H
 
 #include "base/buf.h"
+#include "mcp/client/mcp_link.h"
 #include "net/loop.h"
-#include "tool/mcp_link.h"
 
 struct owner {
     struct loop *loop;

@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/limits.h"
-#include "tool/mcp_int.h"
-#include "tool/mcp_link_int.h"
+#include "mcp/client/mcp_int.h"
+#include "mcp/client/mcp_link_int.h"
 
 enum { PEER_SENT_MAX = 64, PEER_STEPS_MAX = 2000 };
 

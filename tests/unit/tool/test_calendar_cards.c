@@ -332,8 +332,7 @@ static void the_longest(void **state)
         }
         json_array_end(&w);
         if (rows[i].more) {
-            json_key(&w, STR("more"));
-            json_bool(&w, true);
+            json_member_bool(&w, STR("more"), true);
         }
         json_object_end(&w);
         struct tool_result result = {.result = buf_str(&out)};

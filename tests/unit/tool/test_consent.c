@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tool/consent.h"
+#include "mcp/client/consent.h"
 
 #include <stdio.h>
 

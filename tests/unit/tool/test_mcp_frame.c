@@ -3,7 +3,7 @@
  * Messages out of lines: each row whole, byte by byte, and cut in two at every byte; the limit at its
  * edge.
  */
-#include "tool/mcp_frame.h"
+#include "mcp/client/mcp_frame.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,10 +10,10 @@
 
 #include "base/limits.h"
 #include "check.h"
+#include "mcp/client/mcp.h"
 #include "mcp_link_kit.h"
 #include "net/http_client.h"
 #include "net/script_server.h"
-#include "tool/mcp.h"
 
 #define SECRET "s3cret"
 #define JSON_HEAD(more) \

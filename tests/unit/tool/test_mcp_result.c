@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tool/mcp_result.h"
+#include "mcp/client/mcp_result.h"
 
 #include <stdlib.h>
 #include <string.h>

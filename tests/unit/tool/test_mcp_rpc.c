@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tool/mcp_rpc.h"
+#include "mcp/client/mcp_rpc.h"
 
 #include <string.h>
 

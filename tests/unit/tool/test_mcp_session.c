@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "store/fixture.h"
-#include "store/settings.h"
+#include "store/table/settings.h"
 #include "tool/mcp_peer.h"
 
 #define TOOL(name)          "{\"name\":\"" name "\",\"inputSchema\":{\"type\":\"object\"}}"

@@ -11,16 +11,16 @@
 
 #include "base/limits.h"
 #include "check.h"
+#include "mcp/client/mcp.h"
 #include "mcp_link_kit.h"
-#include "tool/mcp.h"
 
 static void start(struct owner *owner, const char *script)
 {
     const str command[] = {STR("sh"), STR("-c"), str_c(script)};
     const struct mcp_pair env[] = {{STR("SECRET"), STR("s3cret")}, {STR("TERM"), STR("dumb")}};
     owner_init(owner);
-    owner->link =
-        mcp_stdio_new(owner->loop, command, COUNT(command), env, COUNT(env), &owner_events, owner);
+    owner->link = mcp_stdio_new(owner->loop, command, COUNT(command), env, COUNT(env), NULL,
+                                &owner_events, owner);
 }
 
 static void finish(struct owner *owner)
@@ -89,7 +89,7 @@ static void a_program_that_is_not_there_was_surely_not_asked(void **state)
     struct owner owner;
     const str command[] = {STR("no-such-program-here"), STR("s3cret")};
     owner_init(&owner);
-    owner.link = mcp_stdio_new(owner.loop, command, 2, NULL, 0, &owner_events, &owner);
+    owner.link = mcp_stdio_new(owner.loop, command, 2, NULL, 0, NULL, &owner_events, &owner);
     owner_send(&owner, 1);
     owner_send(&owner, 0);
     owner_run(&owner, "down", 1);

@@ -2,7 +2,7 @@
  *
  * Definitions of MCP servers: names, effects, schemas, headers.
  */
-#include "tool/mcp_tools.h"
+#include "mcp/client/mcp_tools.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/file.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "check.h"
 

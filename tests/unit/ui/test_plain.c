@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "app/file.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "check.h"

@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 #include "check.h"
-#include "ui/link.h"
+#include "ui/card_link.h"
 #include "ui/locale.h"
 #include "ui/out.h"
 

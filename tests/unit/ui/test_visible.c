@@ -180,13 +180,36 @@ static void backwards(void **state)
     }
 }
 
+static void json(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given, *shown;
+    } rows[] = {
+        {"{\"a\":\"b c\"}", "{\"a\":\"b c\"}"},
+        {"\"\xe4\xb8\xad\xe3\x80\x80\xf0\x9f\x98\x80\"",
+         "\"\xe4\xb8\xad\xe3\x80\x80\xf0\x9f\x98\x80\""},
+        {"\"\xc2\x9b"
+         "31m\xe2\x80\xae\"",
+         "\"\\u009b31m\\u202e\""},
+        {"\"\x7f\xe2\x80\x8b\xe2\x80\xa8\xe2\x80\xa9\xef\xbb\xbf\"",
+         "\"\\u007f\\u200b\\u2028\\u2029\\ufeff\""},
+        {"\"\xf3\xa0\x80\x81\"", "\"\\udb40\\udc01\""},
+        {"{\r\n\t\"a\": 1}", "{   \"a\": 1}"},
+        {"\"\x1b[2J\"", "\"\\u001b[2J\""}, /* no JSON, but no escape sequence either */
+        {"\"\xff\"", ""},
+    };
+    AUTO(arena_done) struct arena arena;
+    arena_init(&arena);
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_str(ui_visible_json(&arena, str_c(rows[i].given)), str_c(rows[i].shown));
+}
+
 int test_visible(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(marks),
-        cmocka_unit_test(nul),
-        cmocka_unit_test(borrows),
-        cmocka_unit_test(backwards),
+        cmocka_unit_test(marks),     cmocka_unit_test(nul),  cmocka_unit_test(borrows),
+        cmocka_unit_test(backwards), cmocka_unit_test(json),
     };
     return cmocka_run_group_tests_name("visible", tests, NULL, NULL);
 }

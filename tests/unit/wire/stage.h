@@ -23,7 +23,7 @@
 #ifndef TESTS_WIRE_STAGE_H
 #define TESTS_WIRE_STAGE_H
 
-#include "store/bus.h"
+#include "store/bus/bus.h"
 #include "wire/agui.h"
 
 enum line_kind { LINE_FACT, LINE_PREVIEW, LINE_REQUEST, LINE_EXPIRES, LINE_JOIN };

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "app/file.h"
+#include "base/file.h"
 #include "check.h"
 #include "wire/client.h"
 #include "wire/stage.h"

@@ -51,9 +51,12 @@ export function setDraft(id: string, draft: Draft): void {
   drafts.set(nameOf(id), lineOf(draft, []) ? draft : undefined);
 }
 
+export const decisionName = (id: string): string => `confirm:${id}`; // of what was typed beside a decision
+
 // What was taken need not be kept; of what is kept, that is, since another tab may have other words.
 effect(() => {
   for (const [id, body] of Object.entries(answered.value as { [id: string]: Said })) {
+    drafts.set(decisionName(id), undefined);
     const { text, choices, fields } = drafts.get<Draft>(nameOf(id)) ?? {};
     setDraft(id, { text: text?.trim() === (body.answer ?? body.text) ? undefined : text, choices: body.skip && choices, fields: body.fields ? undefined : fields });
   }

@@ -7,7 +7,7 @@
 import { computed, effect, signal } from '@preact/signals';
 import { applyOlder, emptyState, FermataError, type History, type ThreadState, type Usage } from '@fermata/client';
 import { t } from './i18n.js';
-import { access, client, open, pause, refused, via } from './link.js';
+import { access, client, mayAnswer, mine, pause, refused, via } from './link.js';
 import { isNew, outgoingTo, shown } from './outbox.js';
 import { route } from './route.js';
 import { isActive, turnMaker } from './turns.js';
@@ -127,10 +127,16 @@ function joined(old: ThreadState, next: ThreadState): ThreadState {
 
 export const current = signal<Conversation | undefined>(undefined);
 
-// What waits for this person elsewhere, and whatever is asked here: of that the conversation may hear before the inbox does.
+// What waits for this person elsewhere, and whatever they are asked here: of that the conversation may hear before the inbox does.
 export const asked = computed(() => {
   const here = current.value;
-  return here?.phase.value === 'ready' ? [...open.value.filter(({ threadId }) => threadId !== here.id), ...here.state.value.interactions] : open.value;
+  return here?.phase.value === 'ready' ? [...mine.value.filter(({ threadId }) => threadId !== here.id), ...here.state.value.interactions.filter(mayAnswer)] : mine.value;
+});
+
+// Nobody here can help the conversation that is open: somebody else decides.
+export const waitsForOthers = computed(() => {
+  const { interactions = [] } = current.value?.state.value ?? {};
+  return interactions.length > 0 && !interactions.some(mayAnswer);
 });
 
 export function begin(): void {

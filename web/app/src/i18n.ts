@@ -1,23 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the page says, in both languages. A text is a pair, Chinese first; {name} stands for a parameter. A component that
-// calls t() while it is drawn is drawn again when the language changes.
+// What the page says, in the language of its person. The texts of a language are fetched when it is first wanted; until they
+// are there the page goes on in the other one. A component that calls t() while it is drawn is drawn again when the language
+// changes.
 //
-// To add a text: a pair in the table of texts/ where it belongs.
+// To add a text: a line in each file of texts/.
 
-import { computed } from '@preact/signals';
+import { computed, effect } from '@preact/signals';
+import { later } from './later.js';
 import { prefs } from './prefs.js';
-import { textOf, type Text } from './texts/index.js';
+import type { Text } from './texts/zh-CN.js';
 
 export type { Text };
 export type Lang = 'zh-CN' | 'en';
 
 const browsers = (): Lang => (/^zh/i.test(navigator.languages.find((one) => /^(zh|en)\b/i.test(one)) ?? '') ? 'zh-CN' : 'en');
 
-export const lang = computed<Lang>(() => (prefs.language.value === 'system' ? browsers() : prefs.language.value));
+const wanted = computed<Lang>(() => (prefs.language.value === 'system' ? browsers() : prefs.language.value));
+
+const TEXTS = {
+  'zh-CN': later(() => import('./texts/zh-CN.js').then((it) => it.default)),
+  en: later(() => import('./texts/en.js').then((it) => it.default)),
+};
+effect(() => void TEXTS[wanted.value].begin());
+
+// The language that is wanted, unless there is only the other one.
+export const lang = computed<Lang>(() => {
+  const other = wanted.value === 'en' ? 'zh-CN' : 'en';
+  return TEXTS[wanted.value].it.value || !TEXTS[other].it.value ? wanted.value : other;
+});
+
+const texts = computed(() => TEXTS[lang.value].it.value);
+export const canSpeak = computed(() => !!texts.value); // before that t() has no words
+export const wantedTexts = computed(() => TEXTS[wanted.value]);
 
 export function t(key: Text, values: { [name: string]: string | number } = {}): string {
-  return textOf(key, lang.value === 'zh-CN').replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+  return (texts.value?.[key] ?? '').replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 
 // ---- numbers, money, times ----

@@ -22,7 +22,18 @@ export const lostAt = signal(0); // when it was
 export const open = signal<Interaction[]>([]); // what waits for this person anywhere, oldest first
 export type Settled = Interaction & { text?: string; at?: string }; // what the model got, and when
 export const settled = signal<{ [interactionId: string]: Settled }>({}); // while the page was open: as the inbox shows them
-export const may = computed(() => new Set(session.value?.roles));
+export const may = computed(() => new Set<string>(session.value?.roles));
+
+// Who may decide it; nobody is named where it is the owner's. The server has the last word: here only so that nobody tries in
+// vain, and nobody is called who cannot help. Four eyes: whoever asked does not approve for a role, but for those without keys,
+// who are all one.
+export const rolesOf = ({ approvers }: Interaction): string[] => (approvers as string[] | undefined) ?? [];
+export const isOwnRequest = ({ requester }: Interaction): boolean => requester === session.value?.user && session.value.via !== 'local';
+export const mayAnswer = (one: Interaction): boolean => {
+  const roles = rolesOf(one);
+  return !roles.length || !isOwnRequest(one) && roles.some((role) => may.value.has(role));
+};
+export const mine = computed(() => open.value.filter(mayAnswer)); // what waits for nobody else
 
 let connection: Connection | undefined;
 let ending: AbortController | undefined;

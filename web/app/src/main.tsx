@@ -8,8 +8,9 @@ import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { begin as follow } from './conversation.js';
 import { begin as keys } from './hotkeys.js';
-import { lang } from './i18n.js';
-import { access, enter } from './link.js';
+import { canSpeak, lang } from './i18n.js';
+import { tryAgain } from './later.js';
+import { access, enter, network } from './link.js';
 import { begin as tell } from './notify.js';
 import { begin as send } from './outbox.js';
 import { begin as list } from './threads.js';
@@ -22,7 +23,7 @@ render(<Shell />, document.body);
 
 let begun = false;
 effect(() => {
-  if (access.value !== 'in' || begun) return;
+  if (access.value !== 'in' || !canSpeak.value || begun) return;
   begun = true;
   queueMicrotask(() => {
     send();
@@ -32,6 +33,7 @@ effect(() => {
     keys();
   });
 });
+effect(() => { if (network.value === 'open') tryAgain(); });
 for (const type of ['dragover', 'drop']) addEventListener(type, (event) => { // a file that misses its place does not take ours
   if ((event as DragEvent).dataTransfer!.types.includes('Files')) event.preventDefault();
 });

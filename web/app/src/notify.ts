@@ -9,7 +9,7 @@ import { announce, Weight } from './announce.js';
 import { isFresh } from './asking.js';
 import { asked, current } from './conversation.js';
 import { number, t, type Text } from './i18n.js';
-import { base, network, open } from './link.js';
+import { base, mine, network } from './link.js';
 import { prefs } from './prefs.js';
 import { go } from './route.js';
 import type { Turn } from './turns.js';
@@ -108,7 +108,7 @@ function tellReplies(): void {
 // `heading`: what the page is about.
 export function begin(heading: () => string): void {
   effect(() => {
-    const n = open.value.length, name = t('app.name'), text = heading();
+    const n = mine.value.length, name = t('app.name'), text = heading();
     document.title = `${n ? `(${number(n)}) ` : ''}${text === name ? name : `${text} · ${name}`}`;
   });
   tellReplies();

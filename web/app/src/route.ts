@@ -5,6 +5,8 @@
 //     #/            a new conversation        #/inbox       what waits for this person
 //     #/t/ID        that conversation         #/settings    settings
 //     #/t/ID/ASKED  and there, what is asked
+//
+// A ? and what follows it are parameters, for whoever reads them; they do not change where it is.
 
 import { signal } from '@preact/signals';
 
@@ -14,16 +16,20 @@ export interface Route {
   asked?: string; // interaction to bring into sight
 }
 
-function parse(hash: string): Route {
+// The place of this path; undefined: there is none.
+export function placeOf(path: string): Route | undefined {
   try {
-    const [view, threadId, asked] = hash.slice(2).split('/').map(decodeURIComponent);
+    const [view = '', threadId, asked, more] = path.split('/').map(decodeURIComponent);
     if (view === 'inbox' || view === 'settings') return { view };
-    if (view === 't' && threadId) return { view: 'chat', threadId, asked };
+    if (view === 't' && threadId && more === undefined) return { view: 'chat', threadId, asked };
+    if (!view && threadId === undefined) return { view: 'chat' };
   } catch {
     // not an address of ours
   }
-  return { view: 'chat' };
+  return undefined;
 }
+
+const parse = (hash: string): Route => placeOf(hash.slice(2).split('?')[0]!) ?? { view: 'chat' };
 
 export const route = signal<Route>(parse(location.hash));
 addEventListener('hashchange', () => { route.value = parse(location.hash); });

@@ -44,6 +44,7 @@ async function load(cursor?: string): Promise<void> {
     threads.value = cursor ? [...threads.value!.filter(({ threadId }) => !fresh.has(threadId)), ...list] : list;
     more.value = next;
     failed.value = false;
+    if (next && !list[0]) return load(next); // a long search goes on behind a page that found nothing
   } catch {
     if (mine === round) failed.value = true; // shown, with a way to try again
   }

@@ -102,6 +102,9 @@ export function askedOfInteraction(interaction: Interaction & { text?: string; a
 
 // ---- parts of a turn ----
 
+// Somebody, or the time, has decided that the call does not run.
+const isRefused = ({ status, decision }: Message['metadata']): boolean => /^(reject|respond)$/.test(decision ?? '') || /^(canceled|expired)$/.test(status ?? '');
+
 // The words of a message that may have files.
 export const wordsOf = ({ content }: Message): string =>
   (typeof content === 'string' ? content : content.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n'));
@@ -122,7 +125,8 @@ function partsOf(rows: Message[], { interactions, progress, previews }: ThreadSt
     // What was approved stands before what came of it; until then it stands alone.
     const confirms = rows.filter(({ metadata: { type, tool_call_id } }) => type === 'confirm' && tool_call_id === id);
     confirms.forEach(ask);
-    if (confirms.at(-1)?.metadata.status === 'open') return;
+    const last = confirms.at(-1)?.metadata;
+    if (last?.status === 'open' || last && isRefused(last)) return; // it was never called: the line of the decision says all there is
     if (row && !asked.has(id)) took ??= Date.parse(row.createdAt) - Date.parse(at);
     parts.push({
       kind: 'tool', key: id, name, args, at, took, row, progress: progress[id],

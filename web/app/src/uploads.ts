@@ -8,7 +8,7 @@
 //                 ▲          └──► failed ── retry ─┐
 //                 └────────────────────────────────┘
 //
-// To add a reason: a case where `why` is set, a text in texts/composer.ts.
+// To add a reason: a case where `why` is set, its text.
 
 import { signal, type Signal } from '@preact/signals';
 import { newId, type Attachment } from '@fermata/client';

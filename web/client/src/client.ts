@@ -28,6 +28,7 @@ export interface Options {
 export interface Call {
   signal?: AbortSignal;
   tries?: number; // at most, while no answer comes; 6 if absent
+  language?: string; // of the server's own words; the browser's if absent
 }
 
 interface Following extends Call {
@@ -256,9 +257,10 @@ export class Fermata {
     return response;
   }
 
-  async #send<T>(method: string, path: string, { signal, tries = TRIES }: Call = {}, body?: object | string): Promise<T> {
+  async #send<T>(method: string, path: string, { signal, tries = TRIES, language }: Call = {}, body?: object | string): Promise<T> {
     const form = body instanceof FormData;
     const headers: Record<string, string> = {};
+    if (language) headers['accept-language'] = language;
     if (method !== 'GET') headers['idempotency-key'] = newId('key_');
     if (body && !form) headers['content-type'] = 'application/json';
     const init: RequestInit = { method, headers, signal: signal ?? null, body: form || typeof body === 'string' ? body : body ? JSON.stringify(body) : null };

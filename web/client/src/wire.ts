@@ -18,7 +18,8 @@ export type Code =
   | 'invalid_field' | 'unauthenticated' | 'forbidden' | 'not_found' | 'busy' | 'already_resolved' | 'ambiguous' | 'expired'
   | 'superseded' | 'binding_mismatch' | 'idempotency_mismatch' | 'invalid_hints' | 'too_large' | 'unsupported_type'
   | 'method_not_allowed' | 'not_acceptable' | 'not_current' | 'uri_too_long' | 'head_too_large' | 'bad_request'
-  | 'forbidden_host' | 'rate_limited' | 'storage_full' | 'model_unavailable' | 'shutting_down' | 'range_not_satisfiable'
+  | 'forbidden_host' | 'rate_limited' | 'storage_full' | 'quota_exceeded' | 'model_unavailable' | 'shutting_down' | 'store_unavailable'
+  | 'range_not_satisfiable'
   | 'model_error' | 'tool_unavailable' | 'policy_changed' | 'snapshot_damaged' | 'aborted' | 'internal'
   | 'network' // ours: no answer came
   | (string & {});
@@ -311,12 +312,13 @@ export interface Session {
 }
 
 // What a pressed button leaves to the client, or what it began on the server.
-export type Pressed = RunAccepted | { action: { type: 'navigation' | 'url' | 'event' | 'copy'; [key: string]: Json } };
+export type Pressed = RunAccepted | { action: { type: 'navigation' | 'url' | 'copy'; [key: string]: Json } };
 
 // ---- events ----
 
+// What became of a step is what its calls say; `by` stands where only the model says that it is done.
 export interface Plan {
-  steps: { content: string; doneWhen: string; status: 'done' | 'in_progress' | 'pending' }[];
+  steps: { content: string; doneWhen: string; status: 'pending' | 'running' | 'done' | 'failed' | 'rejected' | 'skipped'; by?: 'model' }[];
   current: number;
 }
 export interface Step {

@@ -18,6 +18,7 @@ export class UiSchemaElement extends HTMLElement {
   readonly #marks = new Map<string, Mark>();
   #schema?: UiSchema;
   #markdown?: Markdown;
+  #cut = 0;
   // A folded text offers to show all of it only if there is more.
   readonly #sizes = new ResizeObserver(() => {
     for (const text of this.shadowRoot!.querySelectorAll('.clamp')) {
@@ -55,6 +56,9 @@ export class UiSchemaElement extends HTMLElement {
   get readonly(): boolean { return this.hasAttribute('readonly'); }
   set readonly(on: boolean) { this.toggleAttribute('readonly', on); }
 
+  // Characters of the card that are not shown: more than the element draws, or than its maker could put into it. 0: all are there.
+  get cut(): number { return this.#cut; }
+
   // Shows a button as working; meanwhile it cannot be pressed. Like a note it lasts until another card is set.
   busy(buttonId: string, on: boolean): void { this.#mark(buttonId, { busy: on }); }
 
@@ -67,8 +71,14 @@ export class UiSchemaElement extends HTMLElement {
   }
 
   #draw(): void {
-    const [views, slots] = viewOf(this, this.#marks);
+    const [views, slots, cut] = viewOf(this, this.#marks);
     place(this.shadowRoot!, views);
+    if (cut !== this.#cut) {
+      this.#cut = cut;
+      if (cut) this.setAttribute('cut', String(cut));
+      else this.removeAttribute('cut');
+      this.dispatchEvent(new CustomEvent('ui-cut', { detail: { cut }, bubbles: true, composed: true }));
+    }
     // The text is the key: a box with another one is another box.
     place(this, slots.map((text, i) => h('div', null, '', { slot: `md${i}` }, text)));
     slots.forEach((text, i) => {

@@ -37,7 +37,7 @@ export type UiNode =
   | { type: 'grid'; columns: number; gap?: number; appearance: Appearance; status?: Status; children: UiNode[] }
   | {
     type: 'text'; content: string; format: 'plain' | 'markdown'; role: 'title' | 'subtitle' | 'body' | 'caption' | 'code';
-    status?: Status; maxLines?: number; visible?: boolean;
+    status?: Status; maxLines?: number; visible?: boolean; cut?: number;
   }
   | ({ type: 'icon' } & Icon)
   | { type: 'badge'; label: string; status?: Status }

@@ -4,7 +4,8 @@
 //
 // Nothing in a card is trusted. Each field is read by a function that gives a good value or none; a wrong type is drawn as if
 // it were absent, a kind that is not in `kinds` as its `fallback` text. Depth, nodes, rows and the length of texts end at the
-// limits below; if something is left out, an ellipsis says so.
+// limits below. What is left out is never silent: its characters are counted, together with those of which the card itself says
+// that they did not fit (`cut` of a text), and the last line tells how many there are. Who decides by a card asks for that number.
 //
 // To add a kind: its function in `kinds`, its type in types.ts, its look in style.ts.
 
@@ -15,6 +16,7 @@ import { wordsOf } from './words.js';
 
 export const enum Max {
   Depth = 24, Nodes = 2000, Rows = 4000, Text = 65_536,
+  Counted = 100_000, // parts of what is left out; a card without an end has to have one
   Number = 48, // of gaps, columns and lines: style.ts has a class for each
 }
 const enum Ms { Copied = 1500 } // how long that is shown
@@ -49,6 +51,7 @@ const status = (value: unknown): string => one(value, 'info success warning erro
 const fields = (value: unknown): Fields => (isFields(value) ? value : {});
 
 const clip = (value: unknown): string => (!isText(value) ? '' : value.length > Max.Text ? `${value.slice(0, Max.Text)}…` : value);
+const over = (value: string): number => Math.max(0, value.length - Max.Text);
 
 function json(value: unknown): string {
   try {
@@ -63,13 +66,32 @@ function json(value: unknown): string {
 // A view with something in it, or none.
 const some = (tag: string, kids: string | View[], look: string): Maybe => kids.length && h(tag, kids, look);
 
-// The views of a card, and its texts in markdown for the slots md0, md1... Marks are by the id of a button or
-// the number of a row.
-export function viewOf(host: Host, marks: Map<string, Mark>): [View[], string[]] {
+// The views of a card, its texts in markdown for the slots md0, md1..., and how many characters of it are not shown. Marks are by
+// the id of a button or the number of a row.
+export function viewOf(host: Host, marks: Map<string, Mark>): [View[], string[], number] {
   const { root, theme, locale } = fields(host.schema), slots: string[] = [];
   const lang = one(locale, 'zh-CN en'), say = wordsOf(lang === 'zh-CN' ? 1 : 0);
   const level = +(host.getAttribute('heading-level') ?? 3);
-  let nodes = 0, rows = 0, cut = false;
+  let nodes = 0, rows = 0, cut = 0, counted = 0;
+
+  // A text that is shown, as far as it is.
+  const shown = (value: unknown): string => {
+    if (isText(value)) cut += over(value);
+    return clip(value);
+  };
+
+  // A node or a row that is not.
+  const lose = (value: unknown): undefined => {
+    for (const todo = [value]; todo.length && ++counted < Max.Counted;) {
+      const one = todo.pop();
+      if (isText(one)) cut += one.length;
+      else if (Array.isArray(one)) for (const each of one) todo.push(each);
+      else if (isFields(one)) {
+        const { content, label, key, value: own, fallback, children, items } = one;
+        todo.push(content, label || key, own == null || isText(own) ? own : json(own), fallback, children, items);
+      }
+    }
+  };
 
   const all = (items: unknown, each: (item: unknown) => Maybe): View[] =>
     (Array.isArray(items) ? items.map(each).filter(Boolean) as View[] : []);
@@ -104,7 +126,7 @@ export function viewOf(host: Host, marks: Map<string, Mark>): [View[], string[]]
   };
 
   const text = (node: Fields, depth: number): Maybe => {
-    const content = clip(node.content), role = one(node.role, 'title subtitle caption code', 'body');
+    const content = shown(node.content), role = one(node.role, 'title subtitle caption code', 'body');
     const code = role === 'code', lead = role === 'title' && depth < 4, lines = number('n', node.maxLines);
     const tag = code ? 'pre' : role.endsWith('title') ? `h${Math.min(level + (lead ? 0 : 1), 6)}` : 'p';
     const slot = content && tag === 'p' && node.format === 'markdown' && host.markdown;
@@ -112,12 +134,13 @@ export function viewOf(host: Host, marks: Map<string, Mark>): [View[], string[]]
       slot ? 'div' : tag, slot ? [h('slot', null, '', { name: `md${slots.push(content) - 1}` })] : content,
       css(role, lead && 'lead', status(node.status), lines && `clamp ${lines}`),
       { title: lines && content, ...code && { tabindex: '0', role: 'region', 'aria-label': say('code') } }, 'text');
+    if (typeof node.cut === 'number' && node.cut > 0) cut += node.cut;
     // Other words are folded anew.
     return content && (lines ? h('div', [view, h('details', [h('summary', say('more'))], '', {}, content)]) : view);
   };
 
   const button = (node: Fields): Maybe => {
-    const label = clip(node.label).trim(), id = clip(node.id), action = actionOf(fields(node.action));
+    const label = shown(node.label).trim(), id = clip(node.id), action = actionOf(fields(node.action));
     const url = action?.type === 'url' && linkOf(action.url), busy = marks.get(id)?.busy && 'true';
     const sign = icon(busy ? { status: 'pending' } : fields(node.icon));
     return label && h('div', [
@@ -136,9 +159,11 @@ export function viewOf(host: Host, marks: Map<string, Mark>): [View[], string[]]
 
   const row = (item: unknown): Maybe => {
     const { key, label, value, copyable } = fields(item);
-    if (value == null || (++rows > Max.Rows && (cut = true))) return;
-    const name = clip(label) || clip(key), full = isText(value) ? value : json(value), place = ` ${rows}`;
-    const kids = [h('span', clip(full))];
+    if (value == null) return;
+    if (++rows > Max.Rows) return lose(item);
+    const name = shown(label) || shown(key), full = isText(value) ? value : json(value), place = ` ${rows}`;
+    if (!full && !isText(value)) cut++; // it cannot be written
+    const kids = [h('span', shown(full))];
     if (copyable === true) {
       kids.push(h('button', say('copy'), '', { 'aria-label': `${say('copy')} ${name}` }, '', () => void copyTo(place, full)), noteOf(place));
     }
@@ -152,7 +177,7 @@ export function viewOf(host: Host, marks: Map<string, Mark>): [View[], string[]]
     grid: (node, depth) => box(node, depth, css('grid', number('n', node.columns))),
     text,
     icon,
-    badge: (node) => some('span', clip(node.label), css('badge', status(node.status))),
+    badge: (node) => some('span', shown(node.label), css('badge', status(node.status))),
     divider: () => h('hr', null),
     button,
     kv: (node) => {
@@ -162,11 +187,12 @@ export function viewOf(host: Host, marks: Map<string, Mark>): [View[], string[]]
   };
 
   function draw(node: unknown, depth: number): Maybe {
-    if (!isFields(node) || node.visible === false || ((++nodes > Max.Nodes || depth > Max.Depth) && (cut = true))) return;
+    if (!isFields(node) || node.visible === false) return;
+    if (++nodes > Max.Nodes || depth > Max.Depth) return lose(node);
     const kind = pick(kinds, node.type);
     return kind ? kind(node, depth) : text({ content: node.fallback }, depth);
   }
 
-  const view = draw(root, 1);
-  return [view ? [h('div', cut ? [view, h('p', '…')] : [view], css('root', one(theme, 'light dark')), { lang })] : [], slots];
+  const view = draw(root, 1), end = cut > 0 && h('p', say('cut', cut), 'caption s-warning cut');
+  return [view ? [h('div', end ? [view, end] : [view], css('root', one(theme, 'light dark')), { lang })] : [], slots, cut];
 }

@@ -11,6 +11,7 @@ const WORDS = {
   refused: ['Not allowed', '不允许'],
   more: ['Show all', '展开'],
   code: ['Code', '代码'],
+  cut: ['… {n} more characters are not shown', '… 还有 {n} 个字符未显示'],
 } as const;
 
-export const wordsOf = (language: 0 | 1) => (word: keyof typeof WORDS): string => WORDS[word][language];
+export const wordsOf = (language: 0 | 1) => (word: keyof typeof WORDS, n = 0): string => WORDS[word][language].replace('{n}', String(n));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Colours for code, in a chunk of its own: one pass that finds comments, texts, words and signs, and says of a word what
-// it is by a list and by its neighbours. That is enough for code in a chat, and takes time in proportion to its length.
+// Colours for code: one pass that finds comments, texts, words and signs, and says of a word what it is by a list and by
+// its neighbours. That is enough for code in a chat, and takes time in proportion to its length.
 // A span has the class `t-` and the kind.
 //
 // To add a language: a row in GRAMMARS, and its names in code.ts.

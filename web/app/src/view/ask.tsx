@@ -31,10 +31,10 @@ const PREVIEW_CHARS = 200; // more than a line
 const focus = (element?: HTMLElement | null): void => element?.focus({ preventScroll: true });
 const focusHeading = (card?: HTMLElement | null): void => focus(card?.querySelector('h3'));
 
-// Brings it into sight and its heading into focus, if it is drawn.
+// Brings it into sight, what is higher than the window with its head, and its heading into focus, if it is drawn.
 export function focusAsked(id: string): void {
-  const card = document.getElementById(`asked-${id}`);
-  card?.scrollIntoView({ block: 'nearest' });
+  const card = document.getElementById(`asked-${id}`), room = card?.closest('.scroller, .scroll')?.clientHeight ?? 0;
+  card?.scrollIntoView({ block: card.offsetHeight > room ? 'start' : 'nearest' });
   focusHeading(card);
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One line over the page when something is wrong between us and the server: no connection for two seconds, or nobody
-// signed in any more. It goes two seconds after all is well again.
+// signed in any more; or the texts of the language that was chosen could not be fetched. It goes two seconds after all is well again.
 //
 // To add a state: a row in STATES.
 
 import { effect, signal } from '@preact/signals';
-import { number, t } from '../i18n.js';
+import { number, t, wantedTexts } from '../i18n.js';
 import { access, network, nudge, session } from '../link.js';
 import { outbox } from '../outbox.js';
 import { Icon } from './icon.js';
+import { Missing } from './part.js';
 import { askKey } from './signin.js';
 
 const WORTH_A_WORD_MS = 2000;
@@ -31,7 +32,7 @@ effect(() => {
 
 export function Banner() {
   const state = access.value === 'out' && session.value ? 'out' : shown.value;
-  if (!state) return null;
+  if (!state) return wantedTexts.value.why.value ? <Missing of={wantedTexts.value} /> : null;
   const [icon, text, name, act] = STATES[state];
   const unsent = outbox.value.filter(({ state: one }) => one === 'waiting' || one === 'sending').length;
   return (

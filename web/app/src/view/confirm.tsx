@@ -6,15 +6,15 @@
 //
 // Something that cannot be undone takes a second press.
 
-import { effect } from '@preact/signals';
 import type { Interaction } from '@fermata/client';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { argsOf, fieldsOf, lineOf, planOf, stepsOf, type Draft, type Step } from '../args.js';
+import { decisionName } from '../asking.js';
 import { drafts } from '../drafts.js';
 import { t } from '../i18n.js';
-import { answered, outgoingAnswer, takeBack } from '../outbox.js';
+import { outgoingAnswer, takeBack } from '../outbox.js';
 import type { Asked } from '../turns.js';
-import { isBusy, Row, send } from './deciding.js';
+import { isBusy, Row, send, type Unread } from './deciding.js';
 import { EditArgs, EditPlan } from './edit-args.js';
 import { Fold } from './tool.js';
 
@@ -31,18 +31,15 @@ interface Kept {
   text?: string; // a reason, or a reply
 }
 
-const nameOf = (id: string): string => `confirm:${id}`;
-const keptOf = (id: string): Kept => drafts.get<Kept>(nameOf(id)) ?? {};
+const keptOf = (id: string): Kept => drafts.get<Kept>(decisionName(id)) ?? {};
 const linesOf = ({ args = {}, steps = [], text = '' }: Kept): string =>
   [...Object.entries(args).map(([name, typed]) => `${name}: ${typed ?? '—'}`), ...steps.map(lineOf), text.trim()].filter(Boolean).join('\n');
-
-effect(() => { for (const id in answered.value) drafts.set(nameOf(id), undefined); }); // it was taken
 
 // Somebody else was first: what was typed here is not lost.
 export function Unsent({ id }: { id: string }) {
   const [, draw] = useState(0), text = !isBusy(id) && linesOf(keptOf(id));
   const forget = () => {
-    drafts.set(nameOf(id), undefined);
+    drafts.set(decisionName(id), undefined);
     draw(1);
   };
   return text && <Fold class="thoughts" head={t('ask.unsent')}>{() => <><pre dir="auto">{text}</pre><button class="quiet-button" onClick={forget}>{t('say.delete')}</button></>}</Fold>;
@@ -50,7 +47,7 @@ export function Unsent({ id }: { id: string }) {
 
 // ---- the controls ----
 
-export function Approval({ asked, now: { pendingTool } }: { asked: Asked; now: Interaction }) {
+export function Approval({ asked, now: { pendingTool }, unread }: { asked: Asked; now: Interaction; unread: Unread }) {
   const { id } = asked, { argsJson, argsSchema, risk, toolName } = pendingTool!, plan = toolName === 'submit_plan';
   const [kept, set] = useState(() => keptOf(id)), [scope, choose] = useState<typeof SCOPES[number]>('once'), [asking, ask] = useState(false); // for the second press
   const { mode, args = {}, text = '' } = kept, was = useRef(mode), locked = isBusy(id);
@@ -61,7 +58,7 @@ export function Approval({ asked, now: { pendingTool } }: { asked: Asked; now: I
     takeBack(id); // what had failed: it is another one now
     ask(false);
     set(next);
-    drafts.set(nameOf(id), next.mode || linesOf(next) ? next : undefined);
+    drafts.set(decisionName(id), next.mode || linesOf(next) ? next : undefined);
   };
   const turn = (to?: Kept['mode']) => () => keep({ mode: to });
   // Who opens something begins to type there, from the first key on; who goes back is where he was.
@@ -97,11 +94,11 @@ export function Approval({ asked, now: { pendingTool } }: { asked: Asked; now: I
             : <EditArgs id={id} fields={fields} refused={outgoingAnswer(id)} draft={args} set={(to) => keep({ args: to })} />}
         </fieldset>
       )}
-      <Row asked={asked} what={`${mode}${asking}`}>
+      <Row asked={asked} what={`${mode}${asking}`} unread={unread}>
         {(button) => (
           <>
             {says ? button(says[0], says[1], () => send(asked, { decision: mode!, comment }), { look: mode === 'reject' ? 'danger' : 'primary', blocked: mode === 'respond' && !comment })
-              : button(asking ? 'confirm.again' : edits ? 'confirm.approveEdited' : 'confirm.approve', 'check', approve, { look: asking ? 'primary again' : 'primary', blocked: edits && !touched })}
+              : button(asking ? 'confirm.again' : edits ? 'confirm.approveEdited' : 'confirm.approve', 'check', approve, { look: asking ? 'primary again' : 'primary', blocked: edits && !touched, runs: true })}
             {edits && touched && button('confirm.reset', 'undo-2', () => keep({ args: undefined, steps: undefined }))}
             {mode ? button('confirm.back', 'x', turn(), { look: 'plain' }) : (
               <>

@@ -12,12 +12,12 @@ import { visible } from '../args.js';
 import { expiryOf } from '../asking.js';
 import { focusComposer } from '../hotkeys.js';
 import { t, type Text } from '../i18n.js';
-import { may } from '../link.js';
+import { isOwnRequest, may, mayAnswer, rolesOf } from '../link.js';
 import { outgoingAnswer } from '../outbox.js';
 import type { Asked } from '../turns.js';
 import { Deadline } from './ask.js';
 import { Approval, Unsent } from './confirm.js';
-import { AskedCard, currentOf, Row, send } from './deciding.js';
+import { AskedCard, currentOf, Deciding, Head, Row, send, type Unread } from './deciding.js';
 import { Icon } from './icon.js';
 import { By } from './settled.js';
 import { Fold, titleOf } from './tool.js';
@@ -32,14 +32,14 @@ const giveUp = (about: Text): Way => ['give_up', 'circle-minus', 'decide.give_up
 const waysOf = ({ type, metadata }: Interaction): Way[] => (type === 'uncertain' ? [...UNCERTAIN, giveUp('decide.give_up.uncertain')]
   : [...LOST, giveUp(metadata['cause'] === 'tool' ? 'decide.give_up.tool' : 'decide.give_up.model')]);
 
-function Ways({ asked, ways }: { asked: Asked; ways: Way[] }) {
+function Ways({ asked, ways, unread }: { asked: Asked; ways: Way[]; unread: Unread }) {
   const [asking, ask] = useState(false); // for the second press
   return (
-    <Row asked={asked} what={asking} look="decide-ways">
+    <Row asked={asked} what={asking} look="decide-ways" unread={unread}>
       {(button) => ways.map(([decision, icon, label, about]) => {
         const id = `${asked.id}-${decision}`, risky = decision === 'retry';
         return [
-          button(risky && asking ? 'confirm.again' : label, icon, () => (risky && !asking ? ask(true) : send(asked, { decision })), { 'aria-describedby': id }),
+          button(risky && asking ? 'confirm.again' : label, icon, () => (risky && !asking ? ask(true) : send(asked, { decision })), { 'aria-describedby': id, runs: risky }),
           <p class="quiet" id={id}>{t(about)}</p>,
         ];
       })}
@@ -49,17 +49,27 @@ function Ways({ asked, ways }: { asked: Asked; ways: Way[] }) {
 
 // ---- open ----
 
+// Somebody else decides: who, and that nobody waits for this person.
+const Others = ({ now }: { now: Interaction }) => (
+  <p class="ask-line quiet" data-testid="waiting-approver">
+    <Icon name="clock" />{t(isOwnRequest(now) && rolesOf(now).some((one) => may.value.has(one)) ? 'confirm.own' : 'confirm.role', { role: rolesOf(now).join(', ') })}
+  </p>
+);
+
 function Open({ asked }: { asked: Asked }) {
-  const now = currentOf(asked), question = now?.metadata['question'];
-  // The server says too who may; here only so that nobody tries in vain.
-  const roles = (now?.approvers ?? []) as string[], role = !roles.some((one) => may.value.has(one as never)) && roles.join(', ');
+  const now = currentOf(asked), question = now?.metadata['question'], others = !!now && !mayAnswer(now);
   return (
     <>
-      <AskedCard asked={asked} />
-      {question && <p class="asked-text" dir="auto">{t('decide.asking', { text: visible(String(question)) })}</p>}
-      {expiryOf(asked) && <Deadline asked={asked} />}
-      {role ? <p class="ask-line quiet"><Icon name="shield-alert" />{t('confirm.role', { role })}</p>
-        : now && (now.type === 'confirm' ? <Approval asked={asked} now={now} /> : <Ways asked={asked} ways={waysOf(now)} />)}
+      <Head asked={asked} now={now}>{others && <Others now={now} />}</Head>
+      <Deciding asked={asked}>
+        {(unread) => (
+          <>
+            {question && <p class="asked-text" dir="auto">{t('decide.asking', { text: visible(String(question)) })}</p>}
+            {expiryOf(asked) && <Deadline asked={asked} />}
+            {!others && now && (now.type === 'confirm' ? <Approval asked={asked} now={now} unread={unread} /> : <Ways asked={asked} ways={waysOf(now)} unread={unread} />)}
+          </>
+        )}
+      </Deciding>
     </>
   );
 }
@@ -96,15 +106,15 @@ function Settled({ asked }: { asked: Asked }) {
 
 // Focus that was on a control goes to the line that is left of it.
 export function DecideCard({ asked }: { asked: Asked }) {
-  const { id, status, text, type } = asked, open = status === 'open', card = useRef<HTMLElement>(null);
+  const { id, status, text, type, decision } = asked, open = status === 'open', now = currentOf(asked), card = useRef<HTMLElement>(null);
   const held = card.current?.contains(document.activeElement); // before the controls are taken away
   useLayoutEffect(() => {
     if (!open && held) card.current!.querySelector('summary')!.focus({ preventScroll: true });
   }, [open]);
   return (
     <section ref={card} class={open ? 'decide' : 'tool'} id={`asked-${id}`} data-testid={type === 'confirm' ? 'confirm-card' : 'decide-card'} data-state={open ? outgoingAnswer(id)?.state || 'pending' : status}
-      aria-label={text} onKeyDown={(event) => { if (event.key === 'Escape' && !event.isComposing) focusComposer(); }}>
-      <h3 class="unseen" tabIndex={-1}>{text}</h3>
+      data-decision={open ? undefined : decision} data-may={now && open && !mayAnswer(now) ? 'no' : undefined} aria-label={text} onKeyDown={(event) => { if (event.key === 'Escape' && !event.isComposing) focusComposer(); }}>
+      {!open && <h3 class="unseen" tabIndex={-1}>{text}</h3>}
       {open ? <Open asked={asked} /> : <Settled asked={asked} />}
     </section>
   );

@@ -6,6 +6,7 @@
 import { signal } from '@preact/signals';
 import type { Conversation } from '../conversation.js';
 import { t } from '../i18n.js';
+import { mayAnswer } from '../link.js';
 import { focusAsked } from './ask.js';
 import { Icon } from './icon.js';
 import { showAsked } from './log.js';
@@ -37,7 +38,7 @@ export function watchAsked(id: string): () => void {
 // ---- the dock ----
 
 export function Dock({ conversation: { state } }: { conversation: Conversation }) {
-  const { interactions } = state.value, unseen = interactions.filter(({ interactionId }) => !inSight.value[`asked-${interactionId}`]);
+  const interactions = state.value.interactions.filter(mayAnswer), unseen = interactions.filter(({ interactionId }) => !inSight.value[`asked-${interactionId}`]);
   const next = unseen[0] ?? interactions[0], n = interactions.length;
   return (
     <div class="dock" data-testid="dock" hidden={!unseen.length && n < 2}>

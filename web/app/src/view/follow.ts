@@ -5,7 +5,8 @@
 //     pinned ──── the person scrolls up ────► released
 //        ▲──── reaches the end, jumps, sends ────┘
 //
-// Pinned, the end stays in sight whatever grows. Released, nothing moves: an element at the top edge is the anchor, and
+// Pinned, the end stays in sight whatever grows; but a card that asks something, and is higher than the box, is met at its
+// head, until the person scrolls: who decides reads from the top. Released, nothing moves: an element at the top edge is the anchor, and
 // after every change it is put back to where it was. Sizes are watched by a ResizeObserver, which tells them after layout
 // and before paint: nothing is measured twice, and a frame has one write. The browser's own anchoring is off, as not all
 // browsers have one.
@@ -14,6 +15,7 @@
 //  1. `#last` is the position as we know it. When there is another one the person has scrolled, or the browser has, since
 //     what is shown was shorter for a moment.
 //  2. An anchor lives until the person scrolls, or cannot be kept: taken anew after each change, roundings would add up.
+//  3. Pinned, the position is the goal: the end, or the head of the first open card that nobody has scrolled past.
 
 import { signal } from '@preact/signals';
 import type { Conversation } from '../conversation.js';
@@ -28,6 +30,7 @@ const MARGIN = 12; // px around what is brought into sight
 const DEPTH = 8; // of an anchor
 const UP = new Set(['ArrowUp', 'PageUp', 'Home']);
 const FIELD = /^(input|textarea|select)$/;
+const OPEN = '.ask-open, .decide'; // cards that ask something
 
 interface Place { node: Element; top: number }
 interface Anchor { places: Place[]; key: string; top: number } // deepest first; the turn itself by its key
@@ -55,6 +58,7 @@ export class Follow {
   #heldUntil = 0;
   #handsUntil = 0; // something other than a wheel or a key may scroll up
   #looking = false;
+  #passed = new Set<string>(); // open cards that the person has scrolled in
   #sent = '';
   #sought: { id: string; left: number; then?: (card: HTMLElement) => void } | undefined;
   #todo: { key: string; then: (node: HTMLElement) => void } | undefined; // once it is mounted
@@ -84,7 +88,7 @@ export class Follow {
     box.addEventListener('wheel', ({ deltaY, ctrlKey, target }) => {
       if (ctrlKey) return;
       if (deltaY < 0) this.#up(target);
-      if (this.#last.top + deltaY > this.#last.max) this.pin(); // the browser scrolls to where the end was
+      if (this.#last.top + deltaY > this.#last.max) this.#pinEnd(); // the browser scrolls to where the end was
     }, passive);
     const hands = (ms: number) => () => { this.#handsUntil = performance.now() + ms; };
     box.addEventListener('touchmove', hands(1000), passive);
@@ -150,8 +154,9 @@ export class Follow {
     if (Math.abs(top - was) <= 0.5 || max < end && max - top < NEAR || this.#slipped(was - top, max !== end)) return;
     this.#last = { top, max };
     this.#heldUntil = 0;
-    if (top < was) this.release();
-    else if (max - top < NEAR) this.pin();
+    this.#pass();
+    if (max - top < NEAR && top >= was) this.pin();
+    else this.release();
     if (!this.pinned.peek()) this.#anchor = this.#capture();
     this.#lookSoon();
   }
@@ -177,7 +182,7 @@ export class Follow {
     if (UP.has(key) || key === ' ' && shiftKey) this.#up(target);
     if (key !== 'End') return;
     event.preventDefault();
-    this.pin();
+    this.#pinEnd();
   }
 
   #pressed({ target }: MouseEvent): void {
@@ -195,6 +200,19 @@ export class Follow {
     if (this.#log.isConnected) this.#settle();
   }
 
+  #pinEnd(): void {
+    this.#pass();
+    this.pin();
+  }
+
+  #openCards(): Element[] {
+    return [...this.#log.querySelectorAll(OPEN)];
+  }
+
+  #pass(): void {
+    for (const { id } of this.#openCards()) this.#passed.add(id);
+  }
+
   release(): void {
     if (!this.pinned.peek()) return;
     this.since = this.middle.value = this.#turns.at(-1)?.key ?? '';
@@ -209,16 +227,23 @@ export class Follow {
     return { top: scrollTop, max: scrollHeight - clientHeight };
   }
 
+  // Where it is pinned to. Who types in a card has it where the browser put it.
+  #goal({ top, max }: { top: number; max: number }): number {
+    const card = this.#openCards().find(({ id }) => !this.#passed.has(id));
+    if (!card || card.contains(document.activeElement) && card.querySelector('h3') !== document.activeElement) return max;
+    return Math.max(0, Math.min(max, top + this.#place(card).top - MARGIN));
+  }
+
   #know(): void {
-    const { top, max } = this.#last = this.#seen();
-    if (max - top >= NEAR) this.release();
+    this.#last = this.#seen();
+    if (this.pinned.peek() && Math.abs(this.#goal(this.#last) - this.#last.top) >= NEAR) this.release();
   }
 
   #settle(): void {
     this.#scrolled(); // its event may still be to come
     if (this.pinned.peek() && performance.now() > this.#heldUntil) {
-      const { top, max } = this.#seen();
-      if (top < max) this.#box.scrollTop = max + 1;
+      const now = this.#seen(), goal = this.#goal(now);
+      if (Math.abs(goal - now.top) >= 0.5) this.#box.scrollTop = goal < now.max ? goal : now.max + 1;
     } else this.#restore();
     this.#know();
   }

@@ -6,10 +6,8 @@ import { KEYS, helping } from '../hotkeys.js';
 import { t } from '../i18n.js';
 import { Dialog } from './dialog.js';
 
-export const Help = () => (helping.value
-  ? (
-    <Dialog label={t('keys.title')} onClose={() => { helping.value = false; }}>
-      <ul class="keys">{KEYS.map(([, key, text]) => <li><span>{t(text)}</span><kbd>Alt</kbd><kbd>{key}</kbd></li>)}</ul>
-    </Dialog>
-  )
-  : null);
+export const Help = () => (
+  <Dialog label={t('keys.title')} onClose={() => { helping.value = false; }}>
+    <ul class="keys">{KEYS.map(([, key, text]) => <li><span>{t(text)}</span><kbd>Alt</kbd><kbd>{key}</kbd></li>)}</ul>
+  </Dialog>
+);

@@ -10,7 +10,7 @@ export const Icon = ({ name, spin = false }: { name: string; spin?: boolean }) =
 
 const STATES = {
   pending: 'circle', writing: 'circle-dashed', running: 'loader-circle', waiting: 'clock', success: 'circle-check', error: 'circle-x',
-  stopped: 'circle-stop', skipped: 'circle-minus', unknown: 'circle-help',
+  rejected: 'circle-x', stopped: 'circle-stop', skipped: 'circle-minus', unknown: 'circle-help',
 };
 export type State = keyof typeof STATES;
 

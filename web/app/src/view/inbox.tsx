@@ -6,7 +6,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Interaction } from '@fermata/client';
 import { t } from '../i18n.js';
-import { open, session, settled } from '../link.js';
+import { mayAnswer, open, session, settled } from '../link.js';
 import { hrefOf } from '../route.js';
 import { known } from '../threads.js';
 import { askedOfInteraction } from '../turns.js';
@@ -30,12 +30,12 @@ export function Inbox() {
       <div class="page" data-testid="inbox">
         {(kind !== 'all' || own > 0 && own < all.length) && (
           <select aria-label={t('inbox.title')} data-testid="inbox-kind" value={kind} onChange={({ currentTarget }) => choose(currentTarget.value as Kind)}>
-            {KINDS.map((one) => <option key={one} value={one}>{t(`show.${one}`)} ({of(one).filter(({ status }) => status === 'open').length})</option>)}
+            {KINDS.map((one) => <option key={one} value={one}>{t(`show.${one}`)} ({of(one).filter((each) => each.status === 'open' && mayAnswer(each)).length})</option>)}
           </select>
         )}
         {!list.length && <div class="greeting"><h2>{t('inbox.none')}</h2><p class="quiet">{t('inbox.noneWhy')}</p></div>}
         <ol class="waiting">{list.slice(0, shown).map((one) => <Entry key={one.interactionId} interaction={one} />)}</ol>
-        {list.length > shown && <button type="button" onClick={() => show(shown + PAGE)}>{t('say.more')}</button>}
+        {list.length > shown && <button type="button" onClick={() => show((now) => now + PAGE)}>{t('say.more')}</button>}
       </div>
     </main>
   );

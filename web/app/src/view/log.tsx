@@ -21,6 +21,9 @@ export const focusLatest = (): void => shown?.latest();
 // Brings the card of what is asked into sight, wherever it is in the conversation.
 export const showAsked = (id: string, then?: (card: HTMLElement) => void): void => shown?.seek(id, then);
 
+// To the end, and on with it.
+export const followEnd = (): void => shown?.pin();
+
 export function Log({ conversation }: { conversation: Conversation }) {
   const follow = useMemo(() => new Follow(conversation), [conversation]);
   const box = useRef<HTMLElement>(null), log = useRef<HTMLDivElement>(null);

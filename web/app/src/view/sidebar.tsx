@@ -8,7 +8,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Thread } from '@fermata/client';
 import { number, t } from '../i18n.js';
-import { access, network, open, session, signOut } from '../link.js';
+import { access, mayAnswer, mine, network, open, session, signOut } from '../link.js';
 import { outbox } from '../outbox.js';
 import { prefs } from '../prefs.js';
 import { hrefOf, route, type Route } from '../route.js';
@@ -44,7 +44,7 @@ function linkTo(to: Route) {
 }
 
 function Content() {
-  const { user, via } = session.value!, n = open.value.length;
+  const { user, via } = session.value!, n = mine.value.length;
   const [error, fail] = useState('');
   return (
     <>
@@ -82,12 +82,12 @@ function List() {
 }
 
 function Row({ threadId, updatedAt, title: own, menu }: Pick<Thread, 'threadId' | 'updatedAt' | 'title'> & { menu?: boolean }) {
-  const title = own || t('threads.new');
+  const title = own || t('threads.new'), asked = open.value.filter((one) => one.threadId === threadId);
   return (
     <li data-testid="thread">
       <a {...linkTo({ view: 'chat', threadId })}>
         <span class="thread-title" dir="auto">{title}</span>
-        <small><Time at={updatedAt} />{open.value.some((one) => one.threadId === threadId) && <strong> · {t('state.waiting')}</strong>}</small>
+        <small><Time at={updatedAt} />{asked.length > 0 && (asked.some(mayAnswer) ? <strong> · {t('state.waiting')}</strong> : ` · ${t('state.waitingOther')}`)}</small>
       </a>
       {menu && <ThreadMenu thread={{ threadId, title }} place="row" />}
     </li>

@@ -38,7 +38,7 @@ function Form() {
         <input id="api-key" type={(shown ? 'text' : 'password') as 'password'} autocomplete="off" autocapitalize="off" spellcheck={false} autofocus required
           {...(error && { 'aria-invalid': true, 'aria-describedby': 'api-key-note' })} />
       </label>
-      <label><input type="checkbox" onChange={() => show(!shown)} /> {t('sign.show')}</label>
+      <label><input type="checkbox" onChange={({ currentTarget }) => show(currentTarget.checked)} /> {t('sign.show')}</label>
       {error && <p id="api-key-note" class="error" role="alert">{error}</p>}
       <button class="primary" disabled={error === undefined}>{t('sign.in')}</button>
       <p class="quiet">{t('sign.how')} <code>fermata key add --user NAME</code></p>

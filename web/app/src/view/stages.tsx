@@ -5,6 +5,7 @@
 
 import type { Message, RunState } from '@fermata/client';
 import { busy } from '../compose.js';
+import { waitsForOthers } from '../conversation.js';
 import { t } from '../i18n.js';
 import { goes } from '../turns.js';
 import { Icon, Mark, type State } from './icon.js';
@@ -23,7 +24,7 @@ export function Stages({ run }: { run: RunState }) {
           <li key={stage} data-testid={`step-${stage}`} data-state={state} aria-current={/^(run|wait)/.test(state) ? 'step' : undefined}>
             <Mark state={state} />
             {t(`stage.${stage}`)}
-            <span class={/^(wait|err|stop)/.test(state) ? 'stage-word' : 'unseen'}>{t(`state.${state}`)}</span>
+            <span class={/^(wait|err|stop)/.test(state) ? 'stage-word' : 'unseen'}>{state === 'waiting' && waitsForOthers.value ? t('state.waitingOther') : t(`state.${state}`)}</span>
           </li>
         );
       })}

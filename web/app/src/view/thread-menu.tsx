@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What can be done with a whole conversation, from its row in the list and from the header: a menu, which the style sheet
-// puts beside its button, and the dialogs that rename and delete it.
+// puts beside its button. thread-dialog.tsx renames and deletes it.
 
 import { signal } from '@preact/signals';
 import type { FermataError } from '@fermata/client';
 import { t } from '../i18n.js';
 import { base } from '../link.js';
-import { remove, rename } from '../threads.js';
-import { Dialog } from './dialog.js';
 import { Icon } from './icon.js';
 
 export interface Named { threadId: string; title: string }
 type Doing = 'thread.rename' | 'say.delete'; // by its name
 
-const managed = signal<(Named & { doing: Doing; error?: string }) | undefined>(undefined);
+export const managed = signal<(Named & { doing: Doing; error?: string }) | undefined>(undefined);
 export const manage = (thread: Named, doing: Doing): void => { managed.value = { ...thread, doing }; };
+export const closeManaged = (): void => { managed.value = undefined; };
 
-const TITLE_CHARS_MAX = 130; // 400 bytes, if all are Chinese
 const FORMATS = { md: 'Markdown', json: 'JSON' };
 
 export function sayError(error: unknown): string {
@@ -39,28 +37,5 @@ export function ThreadMenu({ thread, place }: { thread: Named; place: string }) 
         <button class="error" onClick={() => manage(thread, 'say.delete')}><Icon name="trash-2" />{t('say.delete')}</button>
       </div>
     </>
-  );
-}
-
-export function ThreadDialog() {
-  const one = managed.value;
-  if (!one) return null;
-  const { threadId, title, doing, error } = one, label = t(doing);
-  const close = () => { managed.value = undefined; };
-  const act = (event: Event) => {
-    event.preventDefault();
-    const [field] = event.currentTarget as HTMLFormElement;
-    (doing === 'say.delete' ? remove(threadId) : rename(threadId, (field as HTMLInputElement).value.trim()))
-      .then(close, (reason: unknown) => { managed.value = { ...one, error: sayError(reason) }; });
-  };
-  return (
-    <Dialog label={label} onClose={close}>
-      <form class="stack" onSubmit={act}>
-        {doing === 'say.delete' ? <p dir="auto">{t('thread.deleteSure', { title })}</p>
-          : <input aria-label={label} defaultValue={title} maxLength={TITLE_CHARS_MAX} required autofocus dir="auto" />}
-        {error && <p class="error" role="alert">{t('say.failed', { text: error })}</p>}
-        <footer><button type="button" onClick={close}>{t('say.cancel')}</button><button class={doing === 'say.delete' ? 'danger' : 'primary'}>{label}</button></footer>
-      </form>
-    </Dialog>
   );
 }

@@ -286,6 +286,9 @@ enum {
     STORE_STMTS_MAX = 512,            /* prepared statements of a connection; power of two */
     STORE_STACK_BYTES = 512 * 1024,   /* of a store thread; a job needs a few KiB */
     STORE_CACHE_KIB = 2000,           /* page cache of a connection, grown on demand */
+    HOT_ENTRY_BYTES_MAX = 128 * 1024, /* of one kind and thread; what is longer is read each time */
+    HOT_BUCKETS = 8 * 1024,           /* 10,000 threads have some 60,000 entries */
+    HOT_MESSAGES_MAX = 64,            /* of a thread's history that is kept: that of a short one */
     STORE_BUSY_MS_MAX = 500,          /* waiting for a lock in the database file */
     STORE_WAL_PAGES = 4000,           /* 16 MiB of log: a page written often is copied once */
     STORE_WAL_PAGES_HIGH = 16 * 1000, /* readers kept it from starting anew: wait for them */
@@ -497,6 +500,7 @@ enum {
     WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024,     /* of what a receiver says; nobody reads it */
     WEBHOOK_AGE_MS_MAX = 24 * 60 * 60 * 1000, /* then it is given up */
 
+    RUN_INPUT_SHORT_MAX = 2 * 1024, /* stands in the row of its run, which every step writes */
     RUN_INPUT_BYTES_MAX = 16 * 1024 * 1024, /* AG-UI clients send their whole history along */
     ACTION_BODY_BYTES_MAX = 16 * 1024,      /* three ids that say which button is pressed */
     RUN_MESSAGES_MAX = 1000,                /* new ones in one request; each is a row and a fact */

@@ -29,8 +29,8 @@
     X(LEAVES_EARLY)      /* a tool run takes off before its start is saved */    \
     X(WAKE_LOST)         /* the next of the queue is not woken */                \
     X(SHOWN_TWICE)       /* results of a stale step are told, and once more */   \
-    X(ROWS_OLD)          /* a step goes on from rows before the commit */        \
-    X(ROWS_OUTLIVE)      /* rows outlive a commit that was refused */
+    X(ROWS_OLD)          /* a hot row is not brought forward */                  \
+    X(ROWS_OUTLIVE)      /* a hot row outlives a rollback */
 
 #define PLANT_ENUM(name) PLANT_##name,
 enum plant { PLANT_NONE, PLANTS(PLANT_ENUM) PLANT_COUNT };

@@ -539,6 +539,7 @@ static enum err serve(struct server *server, const struct args *args, struct fau
         return fault(reterr, ERR_IO, "cannot catch signals");
     enum err e = secret_open(config->data.p, config->secret_file.p, &server->secret, reterr);
     if (!e) e = store_open(config->data.p, server->loop, &server->store, reterr);
+    if (!e) store_keep(server->store, config->hot_bytes);
     if (!e) e = start_counting(server, reterr);
     if (!e) e = start_auth(server, reterr);
     if (!e) e = start_runs(server, args, reterr);

@@ -213,9 +213,10 @@ struct config {
     struct strs web_frame_ancestors;
     struct config_log log;
     str secret_file;
-    str blobs;        /* where objects are kept: config_blobs knows the default */
-    uint32_t grace_s; /* that an object stays when nothing names it */
-    str script;       /* of PROVIDER_SCRIPTED, and then never empty */
+    str blobs;          /* where objects are kept: config_blobs knows the default */
+    uint32_t grace_s;   /* that an object stays when nothing names it */
+    uint64_t hot_bytes; /* of rows kept in memory */
+    str script;         /* of PROVIDER_SCRIPTED, and then never empty */
     str script_log;
     struct config_model model; /* the options `model.*` */
     struct config_models models;

@@ -66,6 +66,9 @@ const struct option options[] = {
      .help = {"seconds that a stored file stays when nothing names it; 0 may take one that is "
               "being sent",
               "无人引用的文件保留的秒数；为 0 时可能删除正在上传的文件"}},
+    {"storage.hot_bytes", BYTES, FIELD(hot_bytes), "64MiB", .min = 0, .max = 64 * GIB,
+     .help = {"memory for rows of conversations that are under way; 0 = none, each step reads them anew",
+              "为进行中的会话在内存中保留数据行的字节数；0 表示不保留，每一步都重新读取"}},
     {"script", PATH, FIELD(script), "",
      .help = {"file that the scripted model plays, see docs/SCRIPT.md",
               "脚本模型播放的文件，格式见 docs/SCRIPT.md"}},

@@ -7,6 +7,8 @@
  */
 #include "feed/thread_at.h"
 
+#include <string.h>
+
 #include "agent/core/facts.h"
 #include "agent/shell/save.h"
 #include "base/json.h"
@@ -39,6 +41,23 @@ static enum err read_rows(struct db *db, struct arena *arena, const struct threa
     return e;
 }
 
+/* The newest of two types: of the facts at hand, else of the store's. */
+static enum err last_of(struct db *db, struct arena *arena, const struct thread_at_want *want,
+                        str run_id, const char *type, const char *or_type, struct fact *ret_fact)
+{
+    for (size_t i = want->fact_count; i > 0; i--) {
+        const struct fact *fact = &want->facts[i - 1];
+        if (fact->seq > want->seq || (run_id.len && !str_eq(fact->run_id, run_id))) continue;
+        if (strcmp(fact->type, type) != 0 && strcmp(fact->type, or_type) != 0) continue;
+        *ret_fact = *fact;
+        return OK;
+    }
+    int64_t upto =
+        want->fact_count && want->facts[0].seq <= want->seq ? want->facts[0].seq - 1 : want->seq;
+    if (upto <= 0) return ERR_NOT_FOUND;
+    return fact_last(db, arena, want->thread, run_id, type, or_type, upto, ret_fact);
+}
+
 static str state_of(struct arena *arena, str input)
 {
     struct json *json = NULL;
@@ -64,15 +83,18 @@ static enum err read_leg(struct db *db, struct arena *arena, const struct thread
     struct fact started;
     struct run run;
     str input = STR_EMPTY;
-    enum err e = fact_last(db, arena, want->thread, want->run_id, FACT_RUN_STARTED,
-                           FACT_RUN_STARTED, want->seq, &started);
+    enum err e =
+        last_of(db, arena, want, want->run_id, FACT_RUN_STARTED, FACT_RUN_STARTED, &started);
     if (e) return e;
     thread_at->run_id = thread_at->wire_id = started.run_id;
     thread_at->began = started.seq;
     e = run_find(db, arena, want->thread, started.run_id, &run);
     if (e) return e;
     thread_at->model = run.model;
-    e = leg_wire_id(db, arena, run.id, leg_of(arena, &started), &thread_at->wire_id);
+    if (want->wire_id.len)
+        thread_at->wire_id = want->wire_id;
+    else
+        e = leg_wire_id(db, arena, &run, leg_of(arena, &started), &thread_at->wire_id);
     if (e == ERR_NOT_FOUND) e = OK; /* then as the run is called */
     if (!e && run.input_bytes) e = run_input(db, arena, run.id, &input);
     if (!e) thread_at->state = state_of(arena, input);
@@ -84,8 +106,8 @@ static enum err read_step(struct db *db, struct arena *arena, const struct threa
 {
     struct fact step;
     struct json *data = NULL;
-    enum err e = fact_last(db, arena, want->thread, thread_at->run_id, FACT_STEP_START,
-                           FACT_STEP_FINISH, want->seq, &step);
+    enum err e =
+        last_of(db, arena, want, thread_at->run_id, FACT_STEP_START, FACT_STEP_FINISH, &step);
     if (e) return e == ERR_NOT_FOUND ? OK : e;
     if (!str_eq(str_c(step.type), STR(FACT_STEP_START))) return OK;
     if (json_parse(arena, step.data, &data, NULL) == OK)
@@ -113,8 +135,8 @@ static enum err read_open(struct db *db, struct arena *arena, struct thread_at *
 static enum err read_end(struct db *db, struct arena *arena, const struct thread_at_want *want,
                          struct thread_at *thread_at)
 {
-    enum err e = fact_last(db, arena, want->thread, thread_at->run_id, FACT_RUN_FINISHED,
-                           FACT_RUN_ERROR, want->seq, &thread_at->ended);
+    enum err e = last_of(db, arena, want, thread_at->run_id, FACT_RUN_FINISHED, FACT_RUN_ERROR,
+                         &thread_at->ended);
     if (!e && thread_at->ended.seq < thread_at->began) thread_at->ended.type = NULL;
     if (e == ERR_NOT_FOUND) thread_at->ended.type = NULL;
     if (e || !thread_at->ended.type) return e == ERR_NOT_FOUND ? OK : e;

@@ -11,9 +11,12 @@
 struct db;
 
 struct thread_at_want {
-    int64_t thread, seq; /* behind this fact */
-    str run_id;          /* the run that is meant; empty: the one that began last */
-    bool messages, end;  /* what is needed of it */
+    int64_t thread, seq;      /* behind this fact */
+    str run_id;               /* the run that is meant; empty: the one that began last */
+    bool messages, end;       /* what is needed of it */
+    str wire_id;              /* of the leg that began last, if somebody has it at hand */
+    const struct fact *facts; /* the newest up to `seq`, if somebody has them at hand; else none */
+    size_t fact_count;
 };
 
 struct thread_at {

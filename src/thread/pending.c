@@ -28,6 +28,14 @@ enum err pending_load(struct db *db, struct arena *arena, int64_t thread,
     return OK;
 }
 
+const struct interaction *pending_named(const struct pending *pending, str id)
+{
+    const struct interaction_list *open = &pending->open;
+    for (size_t i = 0; i < open->count; i++)
+        if (str_eq(open->rows[i].id, id)) return &open->rows[i];
+    return NULL;
+}
+
 void pending_settle(struct pending *pending, const struct resolution *resolution, bool by_person)
 {
     struct interaction_list *open = &pending->open;

@@ -27,6 +27,9 @@ struct pending {
 enum err pending_load(struct db *db, struct arena *arena, int64_t thread,
                       struct pending *ret_pending) MUST_USE;
 
+/* The row of an open interaction that is left; NULL: none of this id. */
+const struct interaction *pending_named(const struct pending *pending, str id);
+
 /* Take one out. It is of an interaction, or of a call, that is left; else nothing happens. */
 void pending_settle(struct pending *pending, const struct resolution *resolution, bool by_person);
 void pending_front(struct pending *pending, const struct front_result *front);

@@ -185,8 +185,11 @@ static enum err take_entry(struct thread_change *tc, struct db *db, const struct
 {
     struct change *change = &tc->change;
     struct judged judged = {0};
-    enum err e =
-        settle_find(db, change_arena(change), settle, entry->interrupt_id, &judged.interaction);
+    const struct interaction *open = pending_named(pending, entry->interrupt_id);
+    if (open) judged.interaction = *open;
+    enum err e = open ? OK
+                      : settle_find(db, change_arena(change), settle, entry->interrupt_id,
+                                    &judged.interaction);
     if (e) return e == ERR_NOT_FOUND ? unknown(&change->why, index) : e;
     bool admitted = settle_admit(settle, entry->cancelled ? WISH_CANCEL : WISH_ANSWER, &judged);
     if (judged.refusal == REFUSAL_NOT_VISIBLE) {

@@ -100,9 +100,7 @@ static enum err begin_now(struct thread_change *tc, struct db *db, const struct 
                           .owner = change->by.who.user,
                           .thread_id = tc->thread.thread_id,
                           .now = change->now};
-    run->status = RUN_RUNNING;
-    enum err e = run_add(db, run);
-    if (!e) e = run_begin(db, change_arena(change), &begin, run, messages, count, &begun);
+    enum err e = run_begin(db, change_arena(change), &begin, run, messages, count, &begun);
     if (e) return e;
     thread_change_facts(tc, begun.facts, begun.fact_count);
     tc->wake = true;

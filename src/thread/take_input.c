@@ -322,8 +322,13 @@ static void read_head(struct take_input *take, struct db *db)
         const struct fact *fact = &tc->facts[i];
         if (strcmp(fact->type, FACT_RUN_STARTED) != 0) continue;
         struct arena *arena = change_arena(&take->tc.change);
-        struct thread_at_want want = {
-            .thread = tc->thread.id, .seq = fact->seq, .run_id = fact->run_id, .messages = true};
+        struct thread_at_want want = {.thread = tc->thread.id,
+                                      .seq = fact->seq,
+                                      .run_id = fact->run_id,
+                                      .messages = true,
+                                      .wire_id = take->run_id, /* this request began it */
+                                      .facts = tc->facts,
+                                      .fact_count = tc->fact_count};
         take->head = ARENA_NEW(arena, struct thread_at);
         if (thread_at_read(db, arena, &want, take->head)) take->head = NULL; /* it is read again */
     }

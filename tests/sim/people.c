@@ -209,19 +209,16 @@ static enum err apply_begin(struct wish *wish, struct db *db)
     if (e && e != ERR_NOT_FOUND) return e;
     if (e) {
         struct begun begun;
-        run.status = RUN_RUNNING;
-        e = run_add(db, &run);
-        if (!e)
-            e = run_begin(db, arena,
-                          &(struct begin){.max_rounds = sim->house.agent.max_rounds,
-                                          .locale = sim->house.agent.locale,
-                                          .press_tool = wish->beginning.press_tool,
-                                          .press_args = wish->beginning.press_args,
-                                          .epoch = sim->saver.epoch,
-                                          .owner = STR("local"),
-                                          .thread_id = STR("t1"),
-                                          .now = wish->now},
-                          &run, &message, 1, &begun);
+        e = run_begin(db, arena,
+                      &(struct begin){.max_rounds = sim->house.agent.max_rounds,
+                                      .locale = sim->house.agent.locale,
+                                      .press_tool = wish->beginning.press_tool,
+                                      .press_args = wish->beginning.press_args,
+                                      .epoch = sim->saver.epoch,
+                                      .owner = STR("local"),
+                                      .thread_id = STR("t1"),
+                                      .now = wish->now},
+                      &run, &message, 1, &begun);
         if (!e)
             wish->stepped = (struct stepped){
                 .facts = begun.facts, .fact_count = begun.fact_count, .wake = true};
@@ -561,7 +558,7 @@ static void set_expiry(struct sim *sim)
 static void damage(struct sim *sim)
 {
     trace(sim, "the snapshot is damaged");
-    world_write(sim, stmt_run(db_prepare(sim->db, "UPDATE snapshots SET hash=x'00'")));
+    world_write(sim, stmt_run(db_prepare(sim->db, "UPDATE runs SET hash=x'00' WHERE version>0")));
 }
 
 /* The interaction that shows a call. */

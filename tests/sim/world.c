@@ -21,10 +21,11 @@
 #include "base/limits.h"
 #include "base/rows.h"
 #include "sim.h"
+#include "store/db/columns.h"
+#include "store/db/hot.h"
 #include "store/db/migrate.h"
 #include "store/db/sqlite.h"
 #include "store/db/tables.h"
-#include "store/table/columns.h"
 #include "store/table/grants.h"
 
 str keep(struct sim *sim, str text)
@@ -123,6 +124,8 @@ static bool file_copy(unsigned from, unsigned to, const char *suffix)
     return good;
 }
 
+enum { WORLD_HOT_BYTES = 64 * 1024 }; /* little enough that some of it has to go */
+
 /* What is committed is in the file or its log, whole; that it is on a disk is not asked here. */
 static enum err file_open(struct sim *sim)
 {
@@ -130,6 +133,7 @@ static enum err file_open(struct sim *sim)
     file_path(path, copies, "");
     enum err e = db_open(path, DB_WRITER, &sim->db, NULL);
     if (!e) e = migrate(sim->db, NULL);
+    if (!e) db_keep(sim->db, WORLD_HOT_BYTES);
     return e ? e : db_script(sim->db, "PRAGMA synchronous=0");
 }
 
@@ -161,6 +165,7 @@ void world_init(struct sim *sim)
         if (!memory) e = memory_open();
         sim->db = memory;
     }
+    if (!e) db_keep(sim->db, WORLD_HOT_BYTES);
     if (!e) e = db_begin(sim->db);
     if (!e) e = thread_add(sim->db, &thread);
     if (!e) e = db_commit(sim->db, &unknown);
@@ -378,5 +383,6 @@ struct interaction *world_interaction(struct sim *sim, str id)
 void world_write(struct sim *sim, enum err e)
 {
     must(sim, e, "writing past the store");
+    hot_drop_all(sim->db); /* as when another process has written */
     world_load(sim);
 }

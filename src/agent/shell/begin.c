@@ -10,17 +10,19 @@
 #include "base/json.h"
 #include "base/limits.h"
 
-static enum err save_first_snapshot(struct db *db, const struct run *run, int64_t epoch,
-                                    const struct state *state)
+/* The row of a run that begins at once, or that waited for its turn. */
+static enum err save_begun(struct db *db, struct run *run, int64_t epoch, const struct state *state)
 {
-    struct buf bytes;
-    unsigned char hash[HASH_BYTES];
+    AUTO(buf_done) struct buf bytes;
+    struct snapshot first = {.version = 1, .epoch = epoch};
     buf_init(&bytes, STATE_BYTES_MAX);
     state_write(&bytes, state);
-    crypto_sha256(buf_str(&bytes), hash);
-    enum err e = snapshot_save(db, run->id, 0, epoch, buf_str(&bytes), hash);
-    buf_done(&bytes);
-    return e;
+    if (bytes.full) return ERR_TOO_LARGE;
+    first.bytes = buf_str(&bytes);
+    crypto_sha256(first.bytes, first.hash);
+    if (!run->id) return run_add_begun(db, run, &first);
+    enum err e = run_update(db, run); /* the queue forgets it */
+    return e ? e : run_save(db, run, 0, &first);
 }
 
 str timezone_of(const struct json *forwarded_props)
@@ -41,8 +43,10 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
                    const struct message *messages, size_t count, struct begun *ret_begun)
 {
     struct outcome started;
+    struct thread thread;
     str spoken = spoken_in(messages, count);
-    enum err e = run_context_start(db, run->thread, &run->from_message);
+    enum err e = thread_by_id(db, arena, run->thread, &thread);
+    if (!e) e = run_context_start(db, &thread, &run->from_message);
     if (e) return e;
     run->status = RUN_RUNNING;
     run->legs++;
@@ -73,16 +77,14 @@ enum err run_begin(struct db *db, struct arena *arena, const struct begin *begin
                                  .more = message_bytes(&messages[i])};
     for (size_t i = 0; i < started.fact_count; i++) facts[count + i] = started.facts[i];
 
-    e = facts_append(db, run->thread, facts, total, begin->now);
+    run->start_seq = thread.last_seq;
+    e = save_begun(db, run, begin->epoch, &started.state);
+    if (!e) e = facts_append_leg(db, run->thread, facts, total, begin->now, run->id);
     for (size_t i = 0; !e && i < count; i++) {
         struct message message = messages[i];
         message.seq = facts[i].seq;
         e = message_add(db, run->thread, &message);
     }
-    if (!e) run->start_seq = facts[0].seq - 1;
-    if (!e) e = run_update(db, run);
-    if (!e) e = run_start_leg(db, run, run->run_id, begin->now);
-    if (!e) e = save_first_snapshot(db, run, begin->epoch, &started.state);
     if (!e) *ret_begun = (struct begun){facts, total};
     return e;
 }

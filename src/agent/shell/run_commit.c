@@ -57,7 +57,6 @@ static enum err commit_run(struct job *job, struct db *db)
     enum err e;
     commit->run = live->now->run;
     loaded_free(TAKE(commit->loaded));
-    if (PLANT(ROWS_OLD)) rows_read(commit, db);
     if (commit->damaged)
         e = run_damaged(db, &commit->arena, saver, &commit->run, commit->damaged, commit->now,
                         commit->random, &commit->stepped);
@@ -67,10 +66,7 @@ static enum err commit_run(struct job *job, struct db *db)
     if (e) return e;
     if (!commit->damaged && !commit->outcome.ended) {
         bool goes_on = commit->outcome.status != RUN_WAITING || commit->flying;
-        if (PLANT(ROWS_OLD) && commit->loaded)
-            commit->loaded->version++;
-        else if (goes_on)
-            rows_read(commit, db);
+        if (goes_on) rows_read(commit, db);
         return OK;
     }
 
@@ -182,11 +178,6 @@ static void commit_done(struct job *job, enum err e)
                   commit->outcome.fact_count);
     if (late && ++live->stale < STALE_MAX) { /* the rows have changed: the step was too old */
         commit_free(commit);
-        if (PLANT(ROWS_OUTLIVE)) {
-            live->now->version++;
-            live_run_go_on(live);
-            return;
-        }
         live_run_load(live);
         return;
     }

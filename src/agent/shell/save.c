@@ -41,7 +41,7 @@ static enum err load_rows(struct db *db, struct arena *arena, const struct run *
     enum err e = OK;
     if (state->round_used) e = calls_of_round(db, arena, run->id, state->round_used, &view->calls);
     if (!e && state->interaction_ids.count)
-        e = interactions_of_run(db, arena, run->id, &view->open);
+        e = interactions_of_run(db, arena, run->thread, run->id, &view->open);
     if (!e) e = grants_of_thread(db, arena, owner, run->thread, &view->grants);
     if (e || !run->input_bytes) return e;
     struct leg_input offer;
@@ -243,25 +243,10 @@ static enum err save_decisions(struct save *save)
     return e;
 }
 
-/* A terminal step removes the snapshot; any other replaces it. Both only as the holder of the
- * lease. */
-static enum err save_snapshot(struct save *save, int64_t version)
-{
-    const struct outcome *o = save->outcome;
-    struct buf bytes;
-    unsigned char hash[HASH_BYTES];
-    if (o->ended) return snapshot_delete(save->db, save->run->id, version, save->saver->epoch);
-    buf_init(&bytes, STATE_BYTES_MAX);
-    state_write(&bytes, &o->state);
-    crypto_sha256(buf_str(&bytes), hash);
-    enum err e = bytes.full ? ERR_TOO_LARGE
-                            : snapshot_save(save->db, save->run->id, version, save->saver->epoch,
-                                            buf_str(&bytes), hash);
-    buf_done(&bytes);
-    return e;
-}
-
-static enum err save_run(struct save *save)
+/* The row of the run, first: it says whether the rows that the step was taken from are still those of
+ * the store. A terminal step removes the snapshot, any other replaces it; both only as the holder of
+ * the lease. */
+static enum err save_run(struct save *save, int64_t version)
 {
     const struct outcome *o = save->outcome;
     struct run *run = save->run;
@@ -276,13 +261,19 @@ static enum err save_run(struct save *save)
         run->legs++;
         run->task_id = o->state.task_id;
     }
-    enum err e = run_update(save->db, run);
-    if (!e && o->ended && run->input_bytes) e = run_offer_forget(save->db, run->id);
-    if (e || !o->leg_begins) return e;
-    str wire_id = o->wire_run_id;
-    if (!wire_id.len)
-        wire_id = arena_printf(save->arena, "%.*s-%u", STR_ARG(run->run_id), run->legs);
-    return run_start_leg(save->db, run, wire_id, save->now);
+    AUTO(buf_done) struct buf bytes;
+    struct snapshot next = {.epoch = save->saver->epoch};
+    buf_init(&bytes, STATE_BYTES_MAX);
+    if (!o->ended) {
+        state_write(&bytes, &o->state);
+        if (bytes.full) return ERR_TOO_LARGE;
+        next.version = version + 1;
+        next.bytes = buf_str(&bytes);
+        crypto_sha256(next.bytes, next.hash);
+    }
+    enum err e = run_save(save->db, run, version, &next);
+    if (e || !o->leg_begins || !o->wire_run_id.len) return e;
+    return run_start_leg(save->db, run, o->wire_run_id, save->now);
 }
 
 /* What comes with the facts, beside them: history and objects. */
@@ -298,17 +289,17 @@ enum err outcome_save(struct db *db, struct arena *arena, const struct saver *sa
                       struct run *run, int64_t version, struct outcome *outcome, msec now)
 {
     struct save save = {db, arena, saver, run, outcome, now};
-    enum err e = save_snapshot(&save, version);
+    enum err e = save_run(&save, version);
     if (outcome->fact_count) outcome->facts[0].more = outcome_bytes(outcome);
     if (!e && outcome->fact_count)
-        e = facts_append(db, run->thread, outcome->facts, outcome->fact_count, now);
+        e = facts_append_leg(db, run->thread, outcome->facts, outcome->fact_count, now,
+                             outcome->leg_begins ? run->id : 0);
     if (!e) e = save_messages(&save);
     if (!e) e = save_calls(&save);
     if (!e) e = save_interactions(&save);
     if (!e) e = save_blobs(&save);
     if (!e) e = save_files(&save);
     if (!e) e = save_decisions(&save);
-    if (!e) e = save_run(&save);
     return e;
 }
 
@@ -345,7 +336,7 @@ static enum err view_rows(struct db *db, struct arena *arena, const struct run *
                                   .from_message = run->from_message}};
     e = calls_unshown(db, arena, run->id, &view.calls);
     if (e == ERR_DAMAGED) e = OK; /* of them we know nothing */
-    if (!e) e = interactions_of_run(db, arena, run->id, &view.open);
+    if (!e) e = interactions_of_run(db, arena, run->thread, run->id, &view.open);
     if (!e) *ret_view = view;
     return e;
 }
@@ -431,10 +422,13 @@ static str merge_inputs(struct arena *arena, const struct json *before, const st
     return json_doc_copy(&doc, arena);
 }
 
-/* A request may say something of the leg and nothing of the rest, which stays as it was. */
+/* A request may say something of the leg and nothing of the rest, which stays as it was. Mostly it
+ * says again what the one before it said. */
 static enum err keep_rest(struct db *db, struct arena *arena, const struct run *run,
-                          const struct leg_input *given, struct leg_input *ret_input)
+                          const struct leg_input *given, struct leg_input *ret_input,
+                          bool *ret_same)
 {
+    *ret_same = false;
     struct leg_input before = {0};
     str input = STR_EMPTY;
     struct json *old = NULL, *new = NULL;
@@ -448,6 +442,8 @@ static enum err keep_rest(struct db *db, struct arena *arena, const struct run *
     ret_input->input = merge_inputs(arena, old, new);
     if (!json_get(new, STR("tools"))) ret_input->tools = before.tools;
     if (!json_get(new, STR("context"))) ret_input->context = before.context;
+    *ret_same = str_eq(ret_input->input, input) && str_eq(ret_input->tools, before.tools) &&
+                str_eq(ret_input->context, before.context);
     return OK;
 }
 
@@ -460,8 +456,9 @@ enum err run_resolve(struct db *db, struct arena *arena, const struct saver *sav
     if (!e) e = run_current(db, arena, resolve->thread, &run);
     struct leg_input input_now;
     if (!e && resolve->input) {
-        e = keep_rest(db, arena, &run, resolve->input, &input_now);
-        if (!e) e = run_set_input(db, &run, &input_now);
+        bool same;
+        e = keep_rest(db, arena, &run, resolve->input, &input_now, &same);
+        if (!e && !same) e = run_set_input(db, &run, &input_now);
     }
     if (e) return e;
     struct input input = {.kind = INPUT_RESOLVE,

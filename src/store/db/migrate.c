@@ -572,6 +572,14 @@ static const struct migration migrations[] = {
         "CREATE INDEX audit_of ON audit(of_chain) WHERE of<>'';"
         "CREATE INDEX audit_strangers ON audit(interaction_id, who) WHERE why='not_visible';"
         "CREATE INDEX sessions_by_age ON sessions(key_id, created);"),
+    MIGRATION(12, "what lives with a run stands in its row",
+        "ALTER TABLE runs ADD COLUMN version INTEGER NOT NULL DEFAULT 0;" /* of the snapshot; 0: none here */
+        "ALTER TABLE runs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;" /* of the lease it was written under */
+        "ALTER TABLE runs ADD COLUMN hash BLOB NOT NULL DEFAULT x'';" /* SHA-256 of snapshot */
+        "ALTER TABLE runs ADD COLUMN input TEXT NOT NULL DEFAULT '';" /* if all three are short; else in run_inputs */
+        "ALTER TABLE runs ADD COLUMN tools TEXT NOT NULL DEFAULT '';" /* JSON list; and in run_offers */
+        "ALTER TABLE runs ADD COLUMN context TEXT NOT NULL DEFAULT '';"
+        "ALTER TABLE runs ADD COLUMN snapshot BLOB NOT NULL DEFAULT x'';"), /* how far the run has come */
     /* clang-format on */
 };
 

@@ -23,6 +23,8 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/plant.h"
+#include "store/db/hot.h"
 #include "store/db/private.h"
 
 enum { SQLITE_OLDEST = 3040000 }; /* STRICT tables, and what we test with */
@@ -43,6 +45,8 @@ struct db {
     bool in_transaction; /* by our own account; SQLite's may differ after an error */
     bool counting;
     int wal_pages;
+    struct hot *hot;             /* NULL: no rows are kept */
+    int64_t others;              /* counts the commits of other connections */
     uint64_t statements;         /* begun since somebody asked */
     enum err (*stop)(void *arg); /* see db_watch */
     void *stop_arg;
@@ -214,6 +218,7 @@ void db_close(struct db *db)
     for (size_t i = 0; i < COUNT(db->stmts); i++) sqlite3_finalize(db->stmts[i].handle);
     int code = sqlite3_close(db->handle);
     assert(code == SQLITE_OK); /* anything else is a statement that we lost */
+    hot_free(db->hot);
     free(db);
 }
 
@@ -385,6 +390,16 @@ int64_t db_total_changes(const struct db *db)
     return sqlite3_total_changes64(db->handle);
 }
 
+int64_t db_last_id(const struct db *db)
+{
+    return sqlite3_last_insert_rowid(db->handle);
+}
+
+void db_statements_add(struct db *db, uint64_t count)
+{
+    db->statements += count;
+}
+
 uint64_t db_statements_take(struct db *db)
 {
     uint64_t statements = db->statements;
@@ -397,6 +412,36 @@ void db_settle(struct db *db)
     for (size_t i = 0; i < COUNT(db->stmts) && db->busy_count; i++) stmt_reset(&db->stmts[i]);
 }
 
+/* ---- hot rows ---- */
+
+void db_keep(struct db *db, size_t bytes_max)
+{
+    hot_free(db->hot);
+    db->hot = bytes_max ? hot_new(bytes_max) : NULL;
+}
+
+struct hot *db_hot(const struct db *db)
+{
+    return db->hot;
+}
+
+/* Somebody with another connection has written, by hand perhaps: nothing that we kept counts. */
+static enum err look_at_others(struct db *db)
+{
+    struct stmt *s = db_prepare(db, "PRAGMA data_version");
+    int64_t others = stmt_step(s) ? stmt_i64(s, 0) : 0;
+    enum err e = stmt_end(s);
+    if (e || others == db->others) return e;
+    db->others = others;
+    hot_clear(db->hot);
+    return OK;
+}
+
+static void forget_undone(struct db *db)
+{
+    if (db->hot && !PLANT(ROWS_OUTLIVE)) hot_clear(db->hot);
+}
+
 /* ---- transactions ---- */
 
 enum err db_begin(struct db *db)
@@ -405,6 +450,9 @@ enum err db_begin(struct db *db)
     enum err e = stmt_run(db->mode == DB_WRITER ? db_prepare(db, "BEGIN IMMEDIATE")
                                                 : db_prepare(db, "BEGIN"));
     if (!e) db->in_transaction = true;
+    if (e || !db->hot) return e;
+    e = look_at_others(db);
+    if (e && db_rollback(db)) db->lost = e;
     return e;
 }
 
@@ -424,6 +472,7 @@ enum err db_rollback(struct db *db)
 {
     db->lost = OK;
     db->in_transaction = false;
+    forget_undone(db);
     if (sqlite3_get_autocommit(db->handle)) return OK;
     return stmt_run(db_prepare(db, "ROLLBACK"));
 }
@@ -435,6 +484,7 @@ enum err db_savepoint(struct db *db)
 
 enum err db_savepoint_undo(struct db *db)
 {
+    forget_undone(db);
     return stmt_run(db_prepare(db, "ROLLBACK TO job"));
 }
 

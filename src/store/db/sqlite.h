@@ -25,6 +25,7 @@
 #include "base/str.h"
 
 struct db;
+struct hot;
 struct stmt;
 
 /* DB_WRITER creates the file (0600) if it is missing; only one such connection may exist, because
@@ -78,7 +79,9 @@ enum err stmt_run(struct stmt *stmt) MUST_USE;
 int64_t db_changes(const struct db *db);       /* rows changed by the last INSERT, UPDATE, DELETE */
 int64_t db_total_changes(const struct db *db); /* by all statements so far */
 const char *db_message(const struct db *db);   /* SQLite's words for the last failure */
+int64_t db_last_id(const struct db *db);       /* of the row that the last INSERT added */
 uint64_t db_statements_take(struct db *db);    /* run since the last call, transactions too */
+void db_statements_add(struct db *db, uint64_t count);
 
 /* Transactions; for the store and the migrations, not for jobs. */
 
@@ -103,6 +106,11 @@ void db_settle(struct db *db);
 /* Does somebody want to know how much each user stores (store/table/storage.h)? Of the writer. */
 void db_count(struct db *db, bool on);
 bool db_counting(const struct db *db);
+
+/* Keep rows in memory, so many bytes of them (store/db/hot.h); 0: none. Only a connection whose
+ * transactions go through db_begin and the others above, and nothing else. */
+void db_keep(struct db *db, size_t bytes_max);
+struct hot *db_hot(const struct db *db); /* NULL: none are kept */
 
 /* While a statement runs, `stop` is asked now and then; an error that it gives ends the statement
  * with that error. NULL: nobody is asked any more. */

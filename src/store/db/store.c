@@ -687,6 +687,13 @@ void store_close(struct store *store)
     free(store);
 }
 
+void store_keep(struct store *store, size_t bytes_max)
+{
+    pthread_mutex_lock(&store->writer_mutex);
+    db_keep(store->writer, bytes_max);
+    pthread_mutex_unlock(&store->writer_mutex);
+}
+
 static void store_closep(struct store **store)
 {
     store_close(*store);

@@ -34,6 +34,10 @@ enum { STORE_EXIT_UNKNOWN = 70 };
 enum err store_open(const char *folder, struct loop *loop, struct store **ret_store,
                     struct fault *reterr) MUST_USE;
 
+/* Keep rows in memory that were used last, so many bytes of them at most (store/db/hot.h); 0: none. At
+ * the start, before jobs are given. */
+void store_keep(struct store *store, size_t bytes_max);
+
 /* Finishes what is queued, stops the threads, and calls every done() that is still owed; a job
  * given from one of those ends with ERR_SHUTTING_DOWN. On the loop thread. NULL is fine. */
 void store_close(struct store *store);

@@ -114,11 +114,18 @@ const char tables_sql[] =
     "  currency TEXT NOT NULL DEFAULT ''," /* '': no price is known */
     "  from_message INTEGER NOT NULL DEFAULT 0," /* seq of a message */
     "  asked_key TEXT NOT NULL DEFAULT '',"
+    "  version INTEGER NOT NULL DEFAULT 0," /* of the snapshot; 0: none here */
+    "  epoch INTEGER NOT NULL DEFAULT 0," /* of the lease it was written under */
+    "  hash BLOB NOT NULL DEFAULT x''," /* SHA-256 of snapshot */
+    "  input TEXT NOT NULL DEFAULT ''," /* if all three are short; else in run_inputs */
+    "  tools TEXT NOT NULL DEFAULT ''," /* JSON list; and in run_offers */
+    "  context TEXT NOT NULL DEFAULT '',"
+    "  snapshot BLOB NOT NULL DEFAULT x''," /* how far the run has come */
     "  UNIQUE (thread, run_id)"
     ") STRICT;"
     "CREATE INDEX runs_open ON runs(status, thread) WHERE status<4;"
     "CREATE INDEX runs_queued ON runs(status, thread, queued_bytes) WHERE status=0;"
-    "CREATE TABLE legs ("
+    "CREATE TABLE legs ("                  /* those that a request named */
     "  run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
     "  n INTEGER NOT NULL,"                /* 1, 2, ... */
     "  task_id TEXT NOT NULL,"
@@ -126,7 +133,7 @@ const char tables_sql[] =
     "  started INTEGER NOT NULL,"
     "  PRIMARY KEY (run, n)"
     ") STRICT, WITHOUT ROWID;"
-    "CREATE TABLE snapshots ("
+    "CREATE TABLE snapshots ("             /* of runs that waited before there was runs.snapshot */
     "  run INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,"
     "  version INTEGER NOT NULL,"
     "  epoch INTEGER NOT NULL,"            /* of the lease it was written under */
@@ -489,5 +496,5 @@ const char tables_sql[] =
     "  owner TEXT PRIMARY KEY,"
     "  bytes INTEGER NOT NULL"
     ") STRICT, WITHOUT ROWID;"
-    "PRAGMA user_version=11;";
+    "PRAGMA user_version=12;";
 /* clang-format on */

@@ -12,8 +12,8 @@
 
 #include "base/limits.h"
 #include "base/rows.h"
+#include "store/db/columns.h"
 #include "store/db/sqlite.h"
-#include "store/table/columns.h"
 #include "store/table/conversation.h"
 #include "store/table/storage.h"
 

@@ -7,6 +7,7 @@
 #include "store/table/blob_rows.h"
 
 #include "base/rows.h"
+#include "store/db/hot.h"
 #include "store/db/sqlite.h"
 
 enum err blob_row_add(struct db *db, const struct blob_row *row)
@@ -78,6 +79,8 @@ static enum err clear_mark(struct db *db, int64_t thread, str message_id)
     stmt_bind_str(s, 2, message_id);
     enum err e = stmt_run(s);
     if (e || !db_changes(db)) return e;
+    hot_drop(db, HOT_MESSAGES, thread);
+    hot_drop_kind(db, HOT_CALLS);
     s = db_prepare(db, "UPDATE tool_calls SET spool='', result='' WHERE thread=?1 AND result_id=?2"
                        " AND result_id<>''");
     stmt_bind_i64(s, 1, thread);

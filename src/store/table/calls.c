@@ -13,8 +13,9 @@
 
 #include "base/limits.h"
 #include "base/rows.h"
+#include "store/db/columns.h"
+#include "store/db/hot.h"
 #include "store/db/sqlite.h"
-#include "store/table/columns.h"
 
 /* The statements below have these numbers in their text. */
 _Static_assert(CALL_PROPOSED == 0 && CALL_WAITING == 1 && CALL_APPROVED == 2 && CALL_STARTED == 3 &&
@@ -72,6 +73,23 @@ static const struct column changing[] = {CHANGING(COLUMN)};
     " FROM tool_calls"
 /* clang-format on */
 
+#define COLUMN(name) COLUMN_OF(struct call, name),
+static const struct column kept[] = {COLUMN(run) COLUMN(result) KEYS(COLUMN) CHANGING(COLUMN)};
+#undef COLUMN
+static const struct hot_shape shape = HOT_SHAPE(struct call, kept);
+
+static enum err read_all(struct db *db, struct arena *arena, int64_t run,
+                         struct hot_rows *ret_rows);
+
+/* As it would be read. */
+static struct call call_shown(const struct call *call, str result)
+{
+    struct call row = *call;
+    row.stored = false;
+    row.result = call->result_id.len ? STR_EMPTY : result;
+    return row;
+}
+
 enum err call_add(struct db *db, const struct call *call)
 {
     struct stmt *s = db_prepare(db, INSERT);
@@ -79,7 +97,31 @@ enum err call_add(struct db *db, const struct call *call)
     stmt_bind_str(s, 2, call->result);
     columns_bind(s, 3, keys, COUNT(keys), call);
     columns_bind(s, 3 + (int)COUNT(keys), changing, COUNT(changing), call);
-    return stmt_run(s);
+    enum err e = stmt_run(s);
+    struct call row = call_shown(call, call->result);
+    if (!e) hot_append(db, HOT_CALLS, call->run, &shape, &row);
+    return e;
+}
+
+/* A result that was shown is not read back with its row: what is kept may not have it, and an update
+ * that shows another thing of the call takes nothing of it. */
+static void keep_updated(struct db *db, const struct call *call)
+{
+    AUTO(arena_done) struct arena arena;
+    struct hot_rows rows;
+    arena_init(&arena);
+    if (!hot_get(db, HOT_CALLS, call->run, &shape, &arena, NULL, &rows)) return;
+    struct call *all = rows.rows, *row = all;
+    while (row < all + rows.count && !str_eq(row->call_id, call->call_id)) row++;
+    if (row == all + rows.count) return;
+    bool hidden = row->result_id.len && !call->result_id.len;
+    *row = call_shown(call, call->stored       ? STR_EMPTY
+                            : call->result.len ? call->result
+                                               : row->result);
+    if (hidden)
+        hot_drop(db, HOT_CALLS, call->run);
+    else
+        hot_put(db, HOT_CALLS, call->run, &shape, all, rows.count);
 }
 
 enum err call_update(struct db *db, const struct call *call)
@@ -91,7 +133,9 @@ enum err call_update(struct db *db, const struct call *call)
     stmt_bind_i64(s, 6, call->stored);
     columns_bind(s, 7, changing, COUNT(changing), call);
     enum err e = stmt_run(s);
-    return e || db_changes(db) ? e : ERR_NOT_FOUND;
+    if (!e && !db_changes(db)) return ERR_NOT_FOUND;
+    if (!e) keep_updated(db, call);
+    return e;
 }
 
 /* ---- reading ---- */
@@ -119,9 +163,37 @@ static enum err read_rows(struct stmt *s, struct arena *arena, struct call_list 
     return OK;
 }
 
+/* More than are kept of one run say nothing. */
+static enum err read_all(struct db *db, struct arena *arena, int64_t run, struct hot_rows *ret_rows)
+{
+    struct call_list list;
+    struct stmt *s = db_prepare(db, SELECT " WHERE run=?1 ORDER BY round, n");
+    stmt_bind_i64(s, 1, run);
+    enum err e = read_rows(s, arena, &list);
+    if (!e) *ret_rows = (struct hot_rows){.rows = list.rows, .count = list.count};
+    return e;
+}
+
+/* Calls are kept from the start of their run on, and as long as they are few. */
+static bool kept_calls(struct db *db, struct arena *arena, int64_t run, struct call_list *ret_list)
+{
+    struct hot_rows rows;
+    if (!hot_get(db, HOT_CALLS, run, &shape, arena, read_all, &rows)) return false;
+    *ret_list = (struct call_list){.rows = rows.rows, .count = rows.count};
+    return true;
+}
+
 enum err calls_of_round(struct db *db, struct arena *arena, int64_t run, uint32_t round,
                         struct call_list *ret_list)
 {
+    struct call_list list;
+    if (kept_calls(db, arena, run, &list)) {
+        size_t count = 0;
+        for (size_t i = 0; i < list.count; i++)
+            if (list.rows[i].round == round) list.rows[count++] = list.rows[i];
+        *ret_list = (struct call_list){.rows = list.rows, .count = count};
+        return OK;
+    }
     struct stmt *s = db_prepare(db, SELECT " WHERE run=?1 AND round=?2 ORDER BY n");
     stmt_bind_i64(s, 1, run);
     stmt_bind_i64(s, 2, round);
@@ -130,6 +202,14 @@ enum err calls_of_round(struct db *db, struct arena *arena, int64_t run, uint32_
 
 enum err calls_unshown(struct db *db, struct arena *arena, int64_t run, struct call_list *ret_list)
 {
+    struct call_list list;
+    if (kept_calls(db, arena, run, &list)) {
+        size_t count = 0;
+        for (size_t i = 0; i < list.count; i++)
+            if (!list.rows[i].result_id.len) list.rows[count++] = list.rows[i];
+        *ret_list = (struct call_list){.rows = list.rows, .count = count};
+        return OK;
+    }
     struct stmt *s = db_prepare(db, SELECT " WHERE run=?1 AND result_id='' ORDER BY round, n");
     stmt_bind_i64(s, 1, run);
     return read_rows(s, arena, ret_list);
@@ -148,7 +228,21 @@ static void calls_reverse(struct call_list *list)
 /* From the newest back: what the model can still be shown is at the end. */
 enum err calls_seen(struct db *db, struct arena *arena, int64_t run, struct call_list *ret_list)
 {
-    struct call_list list = {0};
+    struct call_list list = {0}, all;
+    if (kept_calls(db, arena, run, &all)) {
+        for (size_t i = 0; i < all.count; i++) {
+            const struct call *row = &all.rows[i];
+            bool seen =
+                (row->state >= CALL_DONE && row->state <= CALL_CANCELLED) || row->result_id.len;
+            if (seen)
+                all.rows[list.count++] = (struct call){.run = run,
+                                                       .call_id = row->call_id,
+                                                       .tool = row->tool,
+                                                       .model_text = row->model_text};
+        }
+        *ret_list = (struct call_list){.rows = all.rows, .count = list.count};
+        return OK;
+    }
     struct stmt *s = db_prepare(db, "SELECT call_id, tool, model_text FROM tool_calls"
                                     " WHERE run=?1 AND (state BETWEEN 4 AND 7 OR result_id<>'')"
                                     " ORDER BY round DESC, n DESC");

@@ -14,8 +14,8 @@
 
 #include "base/limits.h"
 #include "base/rows.h"
+#include "store/db/columns.h"
 #include "store/db/sqlite.h"
-#include "store/table/columns.h"
 #include "store/table/keys.h"
 
 /* Databases hold these numbers, and the statements below have them in their text. */

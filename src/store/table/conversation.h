@@ -23,9 +23,11 @@ struct thread {
     int64_t id;           /* internal; never on the wire */
     str owner, thread_id; /* unique together */
     str title, agent;
-    int64_t last_seq; /* of the newest fact; 0 if none */
+    int64_t last_seq;   /* of the newest fact; 0 if none */
+    int64_t newest_run; /* whose leg was the last to start; 0 if none has */
     msec created, updated;
     uint64_t bytes; /* of its rows, about; 0 if that is not known */
+    bool uncounted; /* it is not */
 };
 
 /* ERR_NOT_FOUND. */
@@ -77,6 +79,9 @@ struct fact {
 /* Number the facts and store them; threads.last_seq and updated move along. */
 enum err facts_append(struct db *db, int64_t thread, struct fact *facts, size_t count, msec now)
     MUST_USE;
+/* The same, and a leg of a run begins with them. */
+enum err facts_append_leg(struct db *db, int64_t thread, struct fact *facts, size_t count, msec now,
+                          int64_t run) MUST_USE;
 
 struct fact_list {
     struct fact *facts;
@@ -200,8 +205,22 @@ struct run {
     str asked_key;        /* id of the key that asked through /mcp; empty: nobody did */
 };
 
+/* How far a run has come, as it is stored. */
+struct snapshot {
+    int64_t version; /* 0: there is none */
+    int64_t epoch;   /* of the lease it is written under */
+    str bytes;
+    unsigned char hash[HASH_BYTES]; /* SHA-256 of them */
+};
+
 enum err run_add(struct db *db, struct run *run)
     MUST_USE; /* sets id; ERR_BUSY if the thread has run_id */
+enum err run_add_begun(struct db *db, struct run *run, const struct snapshot *first) MUST_USE;
+/* All fields but its input, and its snapshot: `next` takes the place of version `version` (-1: of
+ * whichever it is) under a lease that is no older than the one it was written under. With version 0
+ * there is none from then on. ERR_BUSY: somebody was faster, or has a newer lease. */
+enum err run_save(struct db *db, const struct run *run, int64_t version,
+                  const struct snapshot *next) MUST_USE;
 enum err run_find(struct db *db, struct arena *arena, int64_t thread, str run_id,
                   struct run *ret_run) MUST_USE;
 enum err run_input(struct db *db, struct arena *arena, int64_t run, str *ret_input)
@@ -248,11 +267,11 @@ enum err run_unfinished(struct db *db, struct arena *arena, int64_t after_id, si
                         struct run_list *ret_list) MUST_USE;
 enum err run_update(struct db *db, const struct run *run)
     MUST_USE; /* all fields but its input, by id */
-enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, msec now)
-    MUST_USE; /* a legs row */
+/* What the request that began the newest leg called the run; a leg that nobody named has no row. */
+enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, msec now) MUST_USE;
 /* Where the context of the thread's newest run began: that of the next begins there too. 0 if it has
  * none. */
-enum err run_context_start(struct db *db, int64_t thread, int64_t *ret_from) MUST_USE;
+enum err run_context_start(struct db *db, const struct thread *thread, int64_t *ret_from) MUST_USE;
 /* What the runs of a thread used, one row for each currency in the order of their first runs; those
  * without a price count as `unpriced`. */
 struct spent {
@@ -267,8 +286,8 @@ enum err runs_spent(struct db *db, struct arena *arena, int64_t thread, str unpr
                     struct spent_list *ret_list) MUST_USE;
 /* What the request that started a leg (1, 2, ...) called it, `<runId>-<leg>` if none did.
  * ERR_NOT_FOUND. */
-enum err leg_wire_id(struct db *db, struct arena *arena, int64_t run, uint32_t leg, str *ret_id)
-    MUST_USE;
+enum err leg_wire_id(struct db *db, struct arena *arena, const struct run *run, uint32_t leg,
+                     str *ret_id) MUST_USE;
 
 /* ---- what POST /runs answered, by run id: the same request gets the same answer ---- */
 
@@ -286,8 +305,8 @@ enum err accepted_add(struct db *db, int64_t thread, str run_id, const struct ac
 /* The bytes carry a SHA-256; ERR_NOT_FOUND, or ERR_DAMAGED. */
 enum err snapshot_load(struct db *db, struct arena *arena, int64_t run, int64_t *ret_version,
                        str *ret_bytes) MUST_USE;
-/* Replace version `version` (0: none yet) by version + 1, under the lease `epoch`. ERR_BUSY: stale.
- */
+/* Replace version `version` (0: none yet) by version + 1, under the lease `epoch`, and nothing else of
+ * the run. ERR_BUSY: stale. */
 enum err snapshot_save(struct db *db, int64_t run, int64_t version, int64_t epoch, str bytes,
                        const unsigned char hash[static HASH_BYTES]) MUST_USE;
 /* Somebody outside the shell has changed what a run depends on (its status, its rows, a grant): the
@@ -297,9 +316,6 @@ enum err snapshot_touch(struct db *db, int64_t run) MUST_USE;
 enum err snapshot_replace(struct db *db, int64_t run, str bytes,
                           const unsigned char hash[static HASH_BYTES]) MUST_USE;
 enum err snapshots_touch_owner(struct db *db, str owner) MUST_USE; /* of each running run */
-/* Remove it at the end of its run, under the same conditions; version -1: whichever it is (a
- * damaged one). */
-enum err snapshot_delete(struct db *db, int64_t run, int64_t version, int64_t epoch) MUST_USE;
 
 /* ---- leases ---- */
 

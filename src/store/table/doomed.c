@@ -13,8 +13,8 @@
 #include "store/db/sqlite.h"
 #include "store/table/attachments.h"
 #include "store/table/calls.h"
-#include "store/table/conversation.h"
 #include "store/table/storage.h"
+#include "store/table/thread_row.h"
 
 /* ---- the mark ---- */
 
@@ -54,6 +54,7 @@ enum err thread_doom(struct db *db, struct arena *arena, const struct thread *th
         stmt_bind_i64(s, 1, thread->id);
         e = stmt_run(s);
     }
+    thread_cool(db, thread->id);
     return e || db_changes(db) ? e : ERR_NOT_FOUND;
 }
 
@@ -173,6 +174,7 @@ static enum err remove_some(struct db *db, int64_t thread, bool *ret_found)
 /* A row may have megabytes, so the clock says when it is enough, and not a number of rows. */
 enum err doomed_rows_remove(struct db *db, int64_t thread, const struct clock *clock, msec span)
 {
+    thread_cool(db, thread);
     msec until = clock_steady(clock) + span;
     bool found = true;
     enum err e = OK;

@@ -9,35 +9,7 @@
 #include "base/limits.h"
 #include "base/rows.h"
 #include "store/db/sqlite.h"
-#include "store/table/conversation.h"
-#include "store/table/storage.h"
-
-/* The number of the last of `count` new facts. */
-static enum err numbers_take(struct db *db, int64_t thread, size_t count, size_t bytes, msec now,
-                             int64_t *ret_last)
-{
-    struct stmt *s =
-        db_prepare(db, "UPDATE threads SET last_seq=last_seq+?2, updated=?3, bytes=bytes+?4"
-                       " WHERE id=?1 AND owner<>'' RETURNING last_seq, owner");
-    char owner[USER_BYTES_MAX];
-    size_t owner_len = 0;
-    stmt_bind_i64(s, 1, thread);
-    stmt_bind_i64(s, 2, (int64_t)count);
-    stmt_bind_i64(s, 3, now);
-    stmt_bind_i64(s, 4, (int64_t)bytes);
-    bool found = stmt_step(s);
-    int64_t last = found ? stmt_i64(s, 0) : 0;
-    if (found && db_counting(db)) {
-        str name = stmt_str(s, 1);
-        owner_len = name.len < sizeof owner ? name.len : sizeof owner;
-        memcpy(owner, name.p, owner_len);
-    }
-    enum err e = stmt_run(s);
-    if (e) return e;
-    if (!found) return ERR_NOT_FOUND;
-    *ret_last = last;
-    return storage_add_thread(db, (str){owner, owner_len}, thread, (int64_t)bytes);
-}
+#include "store/table/thread_row.h"
 
 static enum err fact_put(struct db *db, int64_t thread, const struct fact *fact)
 {
@@ -54,10 +26,16 @@ static enum err fact_put(struct db *db, int64_t thread, const struct fact *fact)
 
 enum err facts_append(struct db *db, int64_t thread, struct fact *facts, size_t count, msec now)
 {
+    return facts_append_leg(db, thread, facts, count, now, 0);
+}
+
+enum err facts_append_leg(struct db *db, int64_t thread, struct fact *facts, size_t count, msec now,
+                          int64_t run)
+{
     int64_t last = 0;
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++) bytes += facts[i].data.len + facts[i].more;
-    enum err e = numbers_take(db, thread, count, bytes, now, &last);
+    enum err e = thread_number(db, thread, count, bytes, now, run, &last);
     for (size_t i = 0; i < count && !e; i++) {
         facts[i].seq = last - (int64_t)(count - 1 - i);
         e = fact_put(db, thread, &facts[i]);

@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/rows.h"
+#include "store/db/hot.h"
 #include "store/db/sqlite.h"
 #include "store/table/audit.h"
 #include "store/table/conversation.h"
@@ -76,7 +77,7 @@ enum err grant_add(struct db *db, struct grant *grant)
                    "INSERT INTO grants"
                    " (thread, created, id, owner, thread_id, tool, made_by, interaction_id, match,"
                    " approver, rule)"
-                   " VALUES (nullif(?1, 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING n");
+                   " VALUES (nullif(?1, 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
     stmt_bind_i64(s, 1, grant->thread);
     stmt_bind_i64(s, 2, grant->created);
     stmt_bind_str(s, 3, grant->id);
@@ -88,9 +89,9 @@ enum err grant_add(struct db *db, struct grant *grant)
     stmt_bind_str(s, 9, grant->match);
     stmt_bind_str(s, 10, grant->approver);
     stmt_bind_str(s, 11, grant->rule);
-    int64_t n = stmt_step(s) ? stmt_i64(s, 0) : 0;
     enum err e = stmt_run(s);
-    if (!e) grant->n = n;
+    if (!e) grant->n = db_last_id(db);
+    hot_drop_kind(db, HOT_GRANTS); /* it may count in every thread of its owner */
     return e;
 }
 
@@ -131,10 +132,40 @@ enum err grants_page(struct db *db, struct arena *arena, const struct grant_filt
     return e;
 }
 
+#define COLUMN(name) COLUMN_OF(struct grant, name),
+static const struct column columns[] = {COLUMN(n) COLUMN(id)};
+#undef COLUMN
+static const struct hot_shape shape = HOT_SHAPE(struct grant, columns);
+
+/* That there are none, which is so for most, is kept; others are read each time. */
+static enum err read_none(struct db *db, struct arena *arena, int64_t thread,
+                          struct hot_rows *ret_rows)
+{
+    (void)arena;
+    struct stmt *s =
+        db_prepare(db, "SELECT EXISTS (SELECT 1 FROM grants INDEXED BY grants_by_thread"
+                       "  WHERE thread=?1 AND thread IS NOT NULL) OR EXISTS (SELECT 1 FROM grants"
+                       "  INDEXED BY grants_for_all WHERE thread IS NULL AND owner="
+                       "   (SELECT owner FROM threads WHERE id=?1))");
+    stmt_bind_i64(s, 1, thread);
+    bool any = stmt_step(s) && stmt_i64(s, 0);
+    enum err e = stmt_end(s);
+    if (!e) *ret_rows = (struct hot_rows){.unkept = any};
+    return e;
+}
+
 enum err grants_of_thread(struct db *db, struct arena *arena, str owner, int64_t thread,
                           struct grant_list *ret_list)
 {
     struct grant_list list = {0};
+    struct hot_rows rows = {.unkept = true};
+    if (db_hot(db)) {
+        enum err e = hot_rows(db, HOT_GRANTS, thread, &shape, arena, read_none, &rows);
+        if (e || !rows.unkept) {
+            if (!e) *ret_list = list;
+            return e;
+        }
+    }
     struct stmt *own =
         db_prepare(db, "SELECT " GRANT_COLUMNS " FROM grants INDEXED BY grants_by_thread"
                        " WHERE thread=?1 AND owner=?2 ORDER BY n DESC");
@@ -170,6 +201,7 @@ static enum err row_delete(struct db *db, str id)
     struct stmt *s = db_prepare(db, "DELETE FROM grants WHERE id=?1");
     stmt_bind_str(s, 1, id);
     enum err e = stmt_run(s);
+    hot_drop_kind(db, HOT_GRANTS);
     return e || db_changes(db) ? e : ERR_NOT_FOUND;
 }
 

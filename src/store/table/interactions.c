@@ -24,8 +24,10 @@
 
 #include "base/limits.h"
 #include "base/rows.h"
+#include "store/db/columns.h"
+#include "store/db/hot.h"
 #include "store/db/sqlite.h"
-#include "store/table/columns.h"
+#include "store/table/thread_row.h"
 
 /* The statements below have these numbers in their text. */
 _Static_assert(INTERACTION_OPEN == 0 && INTERACTION_RESOLVED == 1 && INTERACTION_CANCELED == 2 &&
@@ -132,14 +134,19 @@ static enum err read_list(struct stmt *s, struct arena *arena, size_t limit,
 /* A deleted thread's rows are still there for a while, and not to be found. */
 #define LIVE " AND EXISTS (SELECT 1 FROM threads WHERE threads.id=thread AND threads.owner<>'')"
 
+static const struct hot_shape shape = HOT_SHAPE(struct interaction, columns);
+
 enum err interaction_add(struct db *db, struct interaction *interaction)
 {
-    struct stmt *s = db_prepare(db, INSERT " RETURNING n");
+    struct stmt *s = db_prepare(db, INSERT);
     columns_bind(s, 1, columns, COUNT(columns), interaction);
-    int64_t n = stmt_step(s) ? stmt_i64(s, 0) : 0;
     enum err e = stmt_run(s);
-    if (!e) interaction->n = n;
-    return e;
+    if (e) return e;
+    interaction->n = db_last_id(db);
+    if (interaction->status == INTERACTION_OPEN)
+        hot_append(db, HOT_OPEN, interaction->thread, &shape, interaction);
+    message_keep_ui(db, interaction->thread, interaction->id, interaction->ui);
+    return OK;
 }
 
 enum err interaction_find(struct db *db, struct arena *arena, str id,
@@ -184,6 +191,21 @@ enum err interaction_of_call(struct db *db, struct arena *arena, int64_t thread,
     return read_one(s, arena, ret_interaction);
 }
 
+/* One open interaction fewer. */
+static void keep_settled(struct db *db, const struct interaction *settled)
+{
+    AUTO(arena_done) struct arena arena;
+    struct hot_rows rows;
+    size_t count = 0;
+    arena_init(&arena);
+    message_keep_ui(db, settled->thread, settled->id, settled->ui);
+    if (!hot_get(db, HOT_OPEN, settled->thread, &shape, &arena, NULL, &rows)) return;
+    struct interaction *open = rows.rows;
+    for (size_t i = 0; i < rows.count; i++)
+        if (!str_eq(open[i].id, settled->id)) open[count++] = open[i];
+    hot_put(db, HOT_OPEN, settled->thread, &shape, open, count);
+}
+
 enum err interaction_settle(struct db *db, const struct interaction *interaction)
 {
     assert(interaction->status != INTERACTION_OPEN);
@@ -191,7 +213,9 @@ enum err interaction_settle(struct db *db, const struct interaction *interaction
     stmt_bind_str(s, 1, interaction->id);
     columns_bind(s, 2, outcome, COUNT(outcome), interaction);
     enum err e = stmt_run(s);
-    return e || db_changes(db) ? e : ERR_BUSY;
+    if (!e && !db_changes(db)) return ERR_BUSY;
+    if (!e) keep_settled(db, interaction);
+    return e;
 }
 
 enum err interaction_supersede(struct db *db, struct arena *arena, int64_t thread, str call_id,
@@ -215,29 +239,48 @@ enum err interaction_set_expiry(struct db *db, str id, msec expires)
     stmt_bind_str(s, 1, id);
     stmt_bind_i64(s, 2, expires);
     enum err e = stmt_run(s);
+    hot_drop_kind(db, HOT_OPEN); /* somebody does this by hand */
     return e || db_changes(db) ? e : ERR_BUSY;
 }
 
 /* ---- the open ones of a run or a thread ---- */
 
-/* The others of the run's thread are settled, or its own: a thread has one run at a time. */
-enum err interactions_of_run(struct db *db, struct arena *arena, int64_t run,
-                             struct interaction_list *ret_list)
+static enum err read_open(struct db *db, struct arena *arena, int64_t thread,
+                          struct hot_rows *ret_rows)
 {
+    struct interaction_list list;
     struct stmt *s = db_prepare(db, SELECT " INDEXED BY interactions_by_thread"
-                                           " WHERE thread=(SELECT thread FROM runs WHERE id=?1)"
-                                           "  AND status=0 AND run=?1 ORDER BY n");
-    stmt_bind_i64(s, 1, run);
-    return read_list(s, arena, STATE_IDS_MAX, ret_list);
+                                           " WHERE thread=?1 AND status=0 ORDER BY n");
+    stmt_bind_i64(s, 1, thread);
+    enum err e = read_list(s, arena, STATE_IDS_MAX, &list);
+    if (!e)
+        *ret_rows = (struct hot_rows){.rows = list.rows, .count = list.count, .unkept = list.more};
+    return e;
 }
 
 enum err interactions_of_thread(struct db *db, struct arena *arena, int64_t thread,
                                 struct interaction_list *ret_list)
 {
-    struct stmt *s = db_prepare(db, SELECT " INDEXED BY interactions_by_thread"
-                                           " WHERE thread=?1 AND status=0 ORDER BY n");
-    stmt_bind_i64(s, 1, thread);
-    return read_list(s, arena, STATE_IDS_MAX, ret_list);
+    struct hot_rows rows;
+    enum err e = hot_rows(db, HOT_OPEN, thread, &shape, arena, read_open, &rows);
+    if (!e)
+        *ret_list =
+            (struct interaction_list){.rows = rows.rows, .count = rows.count, .more = rows.unkept};
+    return e;
+}
+
+/* The others of the run's thread are settled, or its own: a thread has one run at a time. */
+enum err interactions_of_run(struct db *db, struct arena *arena, int64_t thread, int64_t run,
+                             struct interaction_list *ret_list)
+{
+    struct interaction_list list;
+    enum err e = interactions_of_thread(db, arena, thread, &list);
+    if (e) return e;
+    size_t count = 0;
+    for (size_t i = 0; i < list.count; i++)
+        if (list.rows[i].run == run) list.rows[count++] = list.rows[i];
+    *ret_list = (struct interaction_list){.rows = list.rows, .count = count};
+    return OK;
 }
 
 /* ---- pages ---- */

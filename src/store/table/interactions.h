@@ -105,7 +105,7 @@ enum err interaction_set_expiry(struct db *db, str id, msec expires) MUST_USE;
 
 /* The open ones of a run, or of a thread, in order of opening; there are a few, at most the
  * STATE_IDS_MAX that a run's state can name. */
-enum err interactions_of_run(struct db *db, struct arena *arena, int64_t run,
+enum err interactions_of_run(struct db *db, struct arena *arena, int64_t thread, int64_t run,
                              struct interaction_list *ret_list) MUST_USE;
 enum err interactions_of_thread(struct db *db, struct arena *arena, int64_t thread,
                                 struct interaction_list *ret_list) MUST_USE;

@@ -6,8 +6,19 @@
  */
 #include "base/limits.h"
 #include "base/rows.h"
+#include "store/db/hot.h"
 #include "store/db/sqlite.h"
-#include "store/table/conversation.h"
+#include "store/table/thread_row.h"
+
+/* clang-format off */
+#define COLUMN(name) COLUMN_OF(struct message, name),
+static const struct column columns[] = {
+    COLUMN(seq) COLUMN(id) COLUMN(role) COLUMN(run_id) COLUMN(content) COLUMN(metadata)
+    COLUMN(tool_calls) COLUMN(tool) COLUMN(usage) COLUMN(provider_data) COLUMN(plain) COLUMN(ui)
+    COLUMN(hints) COLUMN(attachments) COLUMN(created)};
+#undef COLUMN
+/* clang-format on */
+static const struct hot_shape shape = HOT_SHAPE(struct message, columns);
 
 size_t message_bytes(const struct message *message)
 {
@@ -15,6 +26,62 @@ size_t message_bytes(const struct message *message)
            message->tool_calls.len + message->ui.len + message->hints.len +
            message->provider_data.len;
 }
+
+/* ---- a short history, as it is kept in memory ---- */
+
+static enum err read_all(struct db *db, struct arena *arena, int64_t thread,
+                         struct hot_rows *ret_rows);
+
+/* History is kept from the start of its thread on, and as long as it is short. */
+static bool kept_history(struct db *db, struct arena *arena, int64_t thread,
+                         struct message_list *ret_list)
+{
+    struct hot_rows rows;
+    if (!hot_get(db, HOT_MESSAGES, thread, &shape, arena, read_all, &rows)) return false;
+    *ret_list = (struct message_list){.messages = rows.rows, .count = rows.count};
+    return true;
+}
+
+static bool card_elsewhere(const struct message *message)
+{
+    return str_eq(message->role, STR("clarify")) || str_eq(message->role, STR("interaction"));
+}
+
+static void keep_added(struct db *db, int64_t thread, const struct message *message)
+{
+    struct message row = *message;
+    size_t count;
+    if (!hot_has(db, HOT_MESSAGES, thread, &count)) return;
+    if (card_elsewhere(message)) row.ui = STR_EMPTY; /* it comes with its interaction */
+    if (count < HOT_MESSAGES_MAX)
+        hot_append(db, HOT_MESSAGES, thread, &shape, &row);
+    else
+        hot_drop(db, HOT_MESSAGES, thread);
+}
+
+enum message_part { MESSAGE_METADATA, MESSAGE_UI };
+
+static void keep_changed(struct db *db, int64_t thread, str id, enum message_part part, str text)
+{
+    AUTO(arena_done) struct arena arena;
+    struct hot_rows rows;
+    arena_init(&arena);
+    if (!hot_get(db, HOT_MESSAGES, thread, &shape, &arena, NULL, &rows)) return;
+    struct message *messages = rows.rows;
+    for (size_t i = 0; i < rows.count; i++) {
+        if (!str_eq(messages[i].id, id)) continue;
+        if (part == MESSAGE_METADATA) messages[i].metadata = text;
+        if (part == MESSAGE_UI && card_elsewhere(&messages[i])) messages[i].ui = text;
+    }
+    hot_put(db, HOT_MESSAGES, thread, &shape, messages, rows.count);
+}
+
+void message_keep_ui(struct db *db, int64_t thread, str id, str ui)
+{
+    keep_changed(db, thread, id, MESSAGE_UI, ui);
+}
+
+/* ---- one ---- */
 
 enum err message_add(struct db *db, int64_t thread, const struct message *message)
 {
@@ -38,7 +105,9 @@ enum err message_add(struct db *db, int64_t thread, const struct message *messag
     stmt_bind_str(s, 14, message->ui);
     stmt_bind_str(s, 15, message->hints);
     stmt_bind_str(s, 16, message->attachments);
-    return stmt_run(s);
+    enum err e = stmt_run(s);
+    if (!e) keep_added(db, thread, message);
+    return e;
 }
 
 enum err message_exists(struct db *db, int64_t thread, str id, bool *ret_exists)
@@ -54,6 +123,17 @@ enum err message_exists(struct db *db, int64_t thread, str id, bool *ret_exists)
 
 enum err message_says(struct db *db, int64_t thread, str id, str plain, bool *ret_same)
 {
+    AUTO(arena_done) struct arena arena;
+    struct message_list list;
+    arena_init(&arena);
+    if (kept_history(db, &arena, thread, &list)) {
+        for (size_t i = 0; i < list.count; i++) {
+            if (!str_eq(list.messages[i].id, id)) continue;
+            *ret_same = str_eq(list.messages[i].plain, plain);
+            return OK;
+        }
+        return ERR_NOT_FOUND;
+    }
     struct stmt *s = db_prepare(db, "SELECT plain=?3 FROM messages WHERE thread=?1 AND id=?2");
     stmt_bind_i64(s, 1, thread);
     stmt_bind_str(s, 2, id);
@@ -72,7 +152,9 @@ enum err message_set_metadata(struct db *db, int64_t thread, str id, str metadat
     stmt_bind_str(s, 2, id);
     stmt_bind_str(s, 3, metadata);
     enum err e = stmt_run(s);
-    return e || db_changes(db) ? e : ERR_NOT_FOUND;
+    if (!e && !db_changes(db)) return ERR_NOT_FOUND;
+    if (!e) keep_changed(db, thread, id, MESSAGE_METADATA, metadata);
+    return e;
 }
 
 /* ---- pages ---- */
@@ -132,6 +214,33 @@ static void messages_reverse(struct message_list *list)
     }
 }
 
+static enum err read_all(struct db *db, struct arena *arena, int64_t thread,
+                         struct hot_rows *ret_rows)
+{
+    struct message_list list = {0};
+    struct stmt *s = db_prepare(db, "SELECT " MESSAGE_COLUMNS " FROM messages"
+                                    " WHERE thread=?1 ORDER BY seq, id LIMIT 1000");
+    stmt_bind_i64(s, 1, thread);
+    while (stmt_step(s)) message_read(s, arena, ROWS_ADD(arena, list.messages, list.count));
+    enum err e = stmt_end(s);
+    if (!e) *ret_rows = (struct hot_rows){.rows = list.messages, .count = list.count};
+    return e;
+}
+
+/* The same page out of a history that is whole, and shorter than a page may be. */
+static void page_of(const struct message_list *all, int64_t before, int64_t after, size_t limit,
+                    struct message_list *ret_list)
+{
+    size_t first = 0, end = all->count;
+    while (after && first < end && all->messages[first].seq <= after) first++;
+    while (!after && before && end > first && all->messages[end - 1].seq >= before) end--;
+    bool more = end - first > limit;
+    if (more && after) end = first + limit;
+    if (more && !after) first = end - limit;
+    *ret_list = (struct message_list){
+        .messages = all->messages + first, .count = end - first, .more = more};
+}
+
 static struct stmt *page_statement(struct db *db, int64_t before, int64_t after)
 {
     struct stmt *s = after ? db_prepare(db, "SELECT " MESSAGE_COLUMNS " FROM messages"
@@ -151,6 +260,10 @@ enum err message_page(struct db *db, struct arena *arena, int64_t thread, int64_
                       int64_t after, size_t limit, struct message_list *ret_list)
 {
     struct message_list list = {0};
+    if (kept_history(db, arena, thread, &list)) {
+        page_of(&list, before, after, limit, ret_list);
+        return OK;
+    }
     struct stmt *s = page_statement(db, before, after);
     stmt_bind_i64(s, 1, thread);
     stmt_bind_i64(s, 3, (int64_t)limit + 1);
@@ -207,10 +320,33 @@ static struct message tail_read(struct stmt *s, struct arena *arena)
     };
 }
 
+/* The same of a history that is whole. */
+static void tail_of(struct message_list *all, int64_t from, size_t limit,
+                    struct message_list *ret_list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct message *row = &all->messages[i];
+        if (row->seq < from || str_eq(row->role, STR("reasoning")) || card_elsewhere(row)) continue;
+        struct message told = *row;
+        if (!str_eq(row->role, STR("user"))) told.content = STR_EMPTY;
+        told.usage = told.tool = told.ui = STR_EMPTY;
+        told.created = 0;
+        all->messages[count++] = told;
+    }
+    size_t left_out = count > limit ? count - limit : 0;
+    *ret_list = (struct message_list){
+        .messages = all->messages + left_out, .count = count - left_out, .more = left_out > 0};
+}
+
 enum err message_tail(struct db *db, struct arena *arena, int64_t thread, int64_t from,
                       size_t limit, struct message_list *ret_list)
 {
     struct message_list list = {0};
+    if (kept_history(db, arena, thread, &list)) {
+        tail_of(&list, from, limit, ret_list);
+        return OK;
+    }
     struct stmt *s =
         db_prepare(db, "SELECT seq, id, role, run_id, plain, metadata, tool_calls,"
                        " iif(role='user', content, ''), provider_data, hints, attachments"

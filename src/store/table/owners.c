@@ -8,6 +8,7 @@
 #include "store/table/owners.h"
 
 #include "base/rows.h"
+#include "store/db/hot.h"
 #include "store/db/sqlite.h"
 
 /* ?1: from, ?2: to. In this order. */
@@ -43,6 +44,7 @@ enum err owner_move(struct db *db, str from, str to)
         stmt_bind_str(s, 2, to);
         e = stmt_run(s);
     }
+    hot_drop_all(db);
     return e;
 }
 

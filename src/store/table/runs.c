@@ -2,10 +2,10 @@
  *
  * The tables `runs`, `run_inputs`, `run_offers`, `queued_ids`, `legs` and `accepted`: runs, their
  * legs and the queue; what was answered to whom. Runs of a thread are queued and started in the
- * order of their ids. An input may have megabytes and is read once: it has a table of its own, so
- * that the row of the run, which every step reads and writes, stays short. What each model call
- * needs of it has another one, for a long column would have to be read on the way to what stands
- * behind it.
+ * order of their ids. What lives and dies with a run stands in its row: how far it has come (the
+ * snapshot) and what its newest request brought, if that is short. A long input may have megabytes
+ * and is read once: it has a row beside it, so that the run's, which every step writes, stays short,
+ * and what each model call needs of it has another one.
  *
  * A message that waits may have megabytes too, and stands in the row of its run. Who adds another
  * looks at none of them: their lengths are in the index runs_queued, their ids in `queued_ids`.
@@ -18,8 +18,9 @@
 
 #include "base/limits.h"
 #include "base/rows.h"
+#include "store/db/hot.h"
 #include "store/db/sqlite.h"
-#include "store/table/conversation.h"
+#include "store/table/thread_row.h"
 
 /* The statements below have the numbers of the statuses in their text. */
 _Static_assert(RUN_QUEUED == 0 && RUN_RUNNING == 1 && RUN_WAITING == 2 && RUN_CANCELLING == 3,
@@ -46,6 +47,57 @@ bool run_status_open(enum run_status status)
     return statuses[status].open;
 }
 
+/* ---- the row, as it is kept in memory ---- */
+
+#define COLUMN(name) COLUMN_OF(struct run, name),
+static const struct column columns[] = {
+    COLUMN(id) COLUMN(thread) COLUMN(run_id) COLUMN(agent) COLUMN(model) COLUMN(status) COLUMN(legs)
+        COLUMN(task_id) COLUMN(queued) COLUMN(input_bytes) COLUMN(start_seq) COLUMN(input_tokens)
+            COLUMN(output_tokens) COLUMN(cost) COLUMN(currency) COLUMN(from_message) COLUMN(created)
+                COLUMN(ended) COLUMN(asked_key)};
+#undef COLUMN
+static const struct hot_shape shape = HOT_SHAPE(struct run, columns);
+
+#define COLUMN(name) COLUMN_OF(struct leg_input, name),
+static const struct column input_columns[] = {COLUMN(input) COLUMN(tools) COLUMN(context)};
+#undef COLUMN
+static const struct hot_shape input_shape = HOT_SHAPE(struct leg_input, input_columns);
+
+/* A run is its thread's current one, or is not any more. */
+static void keep_run(struct db *db, const struct run *run)
+{
+    struct run row = *run;
+    row.input = row.tools = row.context = STR_EMPTY; /* not read back with the row */
+    bool current = run_status_open(run->status) && run->status != RUN_QUEUED;
+    hot_put(db, HOT_CURRENT, run->thread, &shape, &row, current ? 1 : 0);
+}
+
+/* It has ended: nobody asks for what it was worked on with. */
+static void run_cold(struct db *db, int64_t run)
+{
+    hot_drop(db, HOT_STATE, run);
+    hot_drop(db, HOT_INPUT, run);
+    hot_drop(db, HOT_CALLS, run);
+}
+
+/* The row may be gone by now. */
+static enum err read_nothing(struct db *db, struct arena *arena, int64_t id,
+                             struct hot_rows *ret_rows)
+{
+    (void)db, (void)arena, (void)id, (void)ret_rows;
+    return ERR_NOT_FOUND;
+}
+
+void run_cool(struct db *db, int64_t thread)
+{
+    AUTO(arena_done) struct arena arena;
+    struct hot_rows rows;
+    arena_init(&arena);
+    if (!hot_get(db, HOT_CURRENT, thread, &shape, &arena, read_nothing, &rows) || !rows.count)
+        return;
+    run_cold(db, ((struct run *)rows.rows)->id);
+}
+
 /* ---- writing ---- */
 
 /* Parameters 1 to 13: what may change in the life of a run. */
@@ -66,6 +118,16 @@ static void run_bind(struct stmt *s, const struct run *run)
     stmt_bind_i64(s, 13, run->from_message);
 }
 
+/* Parameters from `at` on: the snapshot, or none. */
+static void snapshot_bind(struct stmt *s, int at, const struct snapshot *snapshot)
+{
+    bool none = !snapshot || !snapshot->version;
+    stmt_bind_i64(s, at, none ? 0 : snapshot->version);
+    stmt_bind_i64(s, at + 1, snapshot ? snapshot->epoch : 0);
+    stmt_bind_blob(s, at + 2, none ? STR_EMPTY : (str){(const char *)snapshot->hash, HASH_BYTES});
+    stmt_bind_blob(s, at + 3, none ? STR_EMPTY : snapshot->bytes);
+}
+
 /* Most runs bring nothing: no row for them. */
 static struct leg_input input_kept(const struct leg_input *given)
 {
@@ -79,6 +141,11 @@ static struct leg_input input_kept(const struct leg_input *given)
 static size_t input_bytes(const struct leg_input *kept)
 {
     return kept->input.len + kept->tools.len + kept->context.len;
+}
+
+static bool input_short(size_t bytes)
+{
+    return bytes <= RUN_INPUT_SHORT_MAX;
 }
 
 static enum err input_add(struct db *db, int64_t run, str input)
@@ -99,6 +166,7 @@ static enum err offer_add(struct db *db, int64_t run, const struct leg_input *of
     return stmt_run(s);
 }
 
+/* Rows beside the run's, for what is long. */
 static enum err inputs_add(struct db *db, int64_t run, const struct leg_input *kept)
 {
     enum err e = kept->input.len ? input_add(db, run, kept->input) : OK;
@@ -108,13 +176,20 @@ static enum err inputs_add(struct db *db, int64_t run, const struct leg_input *k
 
 enum err run_add(struct db *db, struct run *run)
 {
+    return run_add_begun(db, run, NULL);
+}
+
+enum err run_add_begun(struct db *db, struct run *run, const struct snapshot *first)
+{
     struct leg_input kept = input_kept(&(struct leg_input){run->input, run->tools, run->context});
     size_t bytes = input_bytes(&kept);
+    const struct leg_input here = input_short(bytes) ? kept : (struct leg_input){0};
     struct stmt *s = db_prepare(
         db, "INSERT INTO runs (status, legs, start_seq, input_tokens, output_tokens, ended, agent,"
             " model, task_id, queued, cost, currency, from_message, thread, run_id, created,"
-            " input_bytes, queued_bytes, asked_key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
-            " ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) RETURNING id");
+            " input_bytes, queued_bytes, asked_key, version, epoch, hash, snapshot, input, tools,"
+            " context) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+            " ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)");
     run_bind(s, run);
     stmt_bind_i64(s, 14, run->thread);
     stmt_bind_str(s, 15, run->run_id);
@@ -122,12 +197,24 @@ enum err run_add(struct db *db, struct run *run)
     stmt_bind_i64(s, 17, (int64_t)bytes);
     stmt_bind_i64(s, 18, run->status == RUN_QUEUED ? (int64_t)(run->queued.len + bytes) : 0);
     stmt_bind_str(s, 19, run->asked_key);
-    int64_t id = stmt_step(s) ? stmt_i64(s, 0) : 0;
+    snapshot_bind(s, 20, first);
+    stmt_bind_str(s, 24, here.input);
+    stmt_bind_str(s, 25, here.tools);
+    stmt_bind_str(s, 26, here.context);
     enum err e = stmt_run(s);
-    if (!e) e = inputs_add(db, id, &kept);
+    int64_t id = db_last_id(db);
+    if (!e && !input_short(bytes)) e = inputs_add(db, id, &kept);
     if (e) return e;
     run->id = id;
     run->input_bytes = bytes;
+    if (run->status == RUN_QUEUED) {
+        hot_drop(db, HOT_QUEUED, run->thread);
+        return OK;
+    }
+    keep_run(db, run);
+    hot_put(db, HOT_INPUT, id, &input_shape, &kept, 1);
+    hot_put(db, HOT_CALLS, id, &input_shape, NULL, 0);
+    snapshot_keep(db, id, first);
     return OK;
 }
 
@@ -136,10 +223,7 @@ static enum err inputs_forget(struct db *db, int64_t run)
     struct stmt *s = db_prepare(db, "DELETE FROM run_inputs WHERE run=?1");
     stmt_bind_i64(s, 1, run);
     enum err e = stmt_run(s);
-    if (e) return e;
-    s = db_prepare(db, "DELETE FROM run_offers WHERE run=?1");
-    stmt_bind_i64(s, 1, run);
-    return stmt_run(s);
+    return e ? e : run_offer_forget(db, run);
 }
 
 /* It has begun: queued_bytes says nothing any more. */
@@ -154,16 +238,25 @@ enum err run_set_input(struct db *db, struct run *run, const struct leg_input *i
 {
     assert(run->status != RUN_QUEUED);
     struct leg_input kept = input_kept(input);
-    enum err e = inputs_forget(db, run->id);
-    if (!e) e = inputs_add(db, run->id, &kept);
+    size_t bytes = input_bytes(&kept);
+    const struct leg_input here = input_short(bytes) ? kept : (struct leg_input){0};
+    enum err e = run->input_bytes ? inputs_forget(db, run->id) : OK;
+    if (!e && !input_short(bytes)) e = inputs_add(db, run->id, &kept);
     if (e) return e;
-    struct stmt *s = db_prepare(db, "UPDATE runs SET input_bytes=?2 WHERE id=?1");
+    struct stmt *s = db_prepare(db, "UPDATE runs SET input_bytes=?2, input=?3, tools=?4, context=?5"
+                                    " WHERE id=?1");
     stmt_bind_i64(s, 1, run->id);
-    stmt_bind_i64(s, 2, (int64_t)input_bytes(&kept));
+    stmt_bind_i64(s, 2, (int64_t)bytes);
+    stmt_bind_str(s, 3, here.input);
+    stmt_bind_str(s, 4, here.tools);
+    stmt_bind_str(s, 5, here.context);
     e = stmt_run(s);
     if (!e && !db_changes(db)) e = ERR_NOT_FOUND;
-    if (!e) run->input_bytes = input_bytes(&kept);
-    return e;
+    if (e) return e;
+    run->input_bytes = bytes;
+    hot_drop(db, HOT_CURRENT, run->thread);
+    hot_put(db, HOT_INPUT, run->id, &input_shape, &kept, 1);
+    return OK;
 }
 
 enum err queued_id_add(struct db *db, const struct run *run, str id)
@@ -192,16 +285,44 @@ enum err run_update(struct db *db, const struct run *run)
     stmt_bind_i64(s, 14, run->id);
     enum err e = stmt_run(s);
     if (!e && !db_changes(db)) return ERR_NOT_FOUND;
+    hot_drop(db, HOT_CURRENT, run->thread);
+    hot_drop(db, HOT_QUEUED, run->thread);
     return e || run->status == RUN_QUEUED ? e : queued_ids_forget(db, run->id);
 }
 
-/* Kept with the thread, so that finding it needs no index of all its runs. */
-static enum err newest_set(struct db *db, const struct run *run)
+static enum err run_replace(struct db *db, const struct run *run, int64_t version,
+                            const struct snapshot *next, bool *ret_done)
 {
-    struct stmt *s = db_prepare(db, "UPDATE threads SET newest_run=?2 WHERE id=?1");
-    stmt_bind_i64(s, 1, run->thread);
-    stmt_bind_i64(s, 2, run->id);
-    return stmt_run(s);
+    struct stmt *s = db_prepare(
+        db, "UPDATE runs SET status=?1, legs=?2, start_seq=?3, input_tokens=?4, output_tokens=?5,"
+            " ended=?6, agent=?7, model=?8, task_id=?9, queued=?10, cost=?11, currency=?12,"
+            " from_message=?13, version=?15, epoch=?16, hash=?17, snapshot=?18,"
+            " tools=iif(?6, '', tools), context=iif(?6, '', context)"
+            " WHERE id=?14 AND (version=?19 OR ?19=-1) AND epoch<=?16");
+    run_bind(s, run);
+    stmt_bind_i64(s, 14, run->id);
+    snapshot_bind(s, 15, next);
+    stmt_bind_i64(s, 19, version);
+    enum err e = stmt_run(s);
+    if (!e) *ret_done = db_changes(db) > 0;
+    return e;
+}
+
+enum err run_save(struct db *db, const struct run *run, int64_t version,
+                  const struct snapshot *next)
+{
+    bool done = false, moved = false;
+    enum err e = run_replace(db, run, version, next, &done);
+    if (!e && !done) e = snapshot_move(db, run->id, &moved);
+    if (!e && moved) e = run_replace(db, run, version, next, &done);
+    if (e || !done) return e ? e : ERR_BUSY;
+    if (run->ended && !input_short(run->input_bytes)) e = run_offer_forget(db, run->id);
+    keep_run(db, run);
+    if (run->ended)
+        run_cold(db, run->id);
+    else
+        snapshot_keep(db, run->id, next);
+    return e;
 }
 
 enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, msec now)
@@ -213,8 +334,7 @@ enum err run_start_leg(struct db *db, const struct run *run, str wire_run_id, ms
     stmt_bind_str(s, 3, run->task_id);
     stmt_bind_str(s, 4, wire_run_id);
     stmt_bind_i64(s, 5, now);
-    enum err e = stmt_run(s);
-    return e ? e : newest_set(db, run);
+    return stmt_run(s);
 }
 
 /* ---- reading ---- */
@@ -276,9 +396,34 @@ static enum err run_one(struct stmt *s, struct arena *arena, struct run *ret_run
     return OK;
 }
 
+/* Of none or one. */
+static enum err run_of(const struct hot_rows *rows, struct run *ret_run)
+{
+    if (!rows->count) return ERR_NOT_FOUND;
+    *ret_run = *(struct run *)rows->rows;
+    return OK;
+}
+
+static enum err read_current(struct db *db, struct arena *arena, int64_t thread,
+                             struct hot_rows *ret_rows)
+{
+    struct run_list list;
+    struct stmt *s = db_prepare(db, "SELECT " RUN_COLUMNS " FROM runs INDEXED BY runs_open"
+                                    " WHERE status<4 AND status IN (1, 2, 3) AND thread=?1"
+                                    " LIMIT 1");
+    stmt_bind_i64(s, 1, thread);
+    enum err e = run_list(s, arena, 1, &list);
+    if (!e) *ret_rows = (struct hot_rows){.rows = list.runs, .count = list.count};
+    return e;
+}
+
 enum err run_find(struct db *db, struct arena *arena, int64_t thread, str run_id,
                   struct run *ret_run)
 {
+    struct hot_rows rows;
+    if (hot_get(db, HOT_CURRENT, thread, &shape, arena, read_current, &rows) && rows.count &&
+        str_eq(((struct run *)rows.rows)->run_id, run_id))
+        return run_of(&rows, ret_run);
     struct stmt *s = db_prepare(db, "SELECT " RUN_COLUMNS " FROM runs"
                                     " WHERE thread=?1 AND run_id=?2");
     stmt_bind_i64(s, 1, thread);
@@ -286,51 +431,86 @@ enum err run_find(struct db *db, struct arena *arena, int64_t thread, str run_id
     return run_one(s, arena, ret_run);
 }
 
-enum err run_input(struct db *db, struct arena *arena, int64_t run, str *ret_input)
+/* The rows beside the run's. */
+static enum err read_long(struct db *db, struct arena *arena, int64_t run, struct leg_input *input)
 {
     struct stmt *s = db_prepare(db, "SELECT input FROM run_inputs WHERE run=?1");
     stmt_bind_i64(s, 1, run);
-    str input = stmt_step(s) ? arena_str(arena, stmt_str(s, 0)) : STR("{}");
+    if (stmt_step(s)) input->input = arena_str(arena, stmt_str(s, 0));
     enum err e = stmt_end(s);
-    if (!e) *ret_input = input;
+    if (e) return e;
+    s = db_prepare(db, "SELECT tools, context FROM run_offers WHERE run=?1");
+    stmt_bind_i64(s, 1, run);
+    if (stmt_step(s)) {
+        input->tools = arena_str(arena, stmt_str(s, 0));
+        input->context = arena_str(arena, stmt_str(s, 1));
+    }
+    return stmt_end(s);
+}
+
+static enum err read_input(struct db *db, struct arena *arena, int64_t run,
+                           struct hot_rows *ret_rows)
+{
+    struct leg_input *input = ARENA_NEW(arena, struct leg_input);
+    struct stmt *s =
+        db_prepare(db, "SELECT input_bytes, input, tools, context FROM runs WHERE id=?1");
+    stmt_bind_i64(s, 1, run);
+    bool found = stmt_step(s), brought = found && stmt_i64(s, 0);
+    if (brought)
+        *input = (struct leg_input){.input = arena_str(arena, stmt_str(s, 1)),
+                                    .tools = arena_str(arena, stmt_str(s, 2)),
+                                    .context = arena_str(arena, stmt_str(s, 3))};
+    enum err e = stmt_end(s);
+    if (!e && brought && !input_bytes(input)) e = read_long(db, arena, run, input);
+    if (!e) *ret_rows = (struct hot_rows){.rows = input, .count = 1};
+    return e;
+}
+
+static enum err run_brought(struct db *db, struct arena *arena, int64_t run,
+                            struct leg_input *ret_input)
+{
+    struct hot_rows rows;
+    enum err e = hot_rows(db, HOT_INPUT, run, &input_shape, arena, read_input, &rows);
+    if (!e) *ret_input = *(struct leg_input *)rows.rows;
+    return e;
+}
+
+enum err run_input(struct db *db, struct arena *arena, int64_t run, str *ret_input)
+{
+    struct leg_input brought;
+    enum err e = run_brought(db, arena, run, &brought);
+    if (!e) *ret_input = brought.input.len ? brought.input : STR("{}");
     return e;
 }
 
 enum err run_offer(struct db *db, struct arena *arena, int64_t run, struct leg_input *ret_offer)
 {
-    struct stmt *s = db_prepare(db, "SELECT tools, context FROM run_offers WHERE run=?1");
-    stmt_bind_i64(s, 1, run);
-    struct leg_input offer = {0};
-    if (stmt_step(s)) {
-        offer.tools = arena_str(arena, stmt_str(s, 0));
-        offer.context = arena_str(arena, stmt_str(s, 1));
-    }
-    enum err e = stmt_end(s);
-    if (!e) *ret_offer = offer;
+    struct leg_input brought;
+    enum err e = run_brought(db, arena, run, &brought);
+    if (!e) *ret_offer = (struct leg_input){.tools = brought.tools, .context = brought.context};
     return e;
 }
 
-enum err leg_wire_id(struct db *db, struct arena *arena, int64_t run, uint32_t leg, str *ret_id)
+/* The first leg is called as the run, and one that nobody named as the run with its number. */
+enum err leg_wire_id(struct db *db, struct arena *arena, const struct run *run, uint32_t leg,
+                     str *ret_id)
 {
+    if (!leg || leg > run->legs) return ERR_NOT_FOUND;
+    *ret_id = run->run_id;
+    if (leg == 1) return OK;
     struct stmt *s = db_prepare(db, "SELECT wire_run_id FROM legs WHERE run=?1 AND n=?2");
-    stmt_bind_i64(s, 1, run);
+    stmt_bind_i64(s, 1, run->id);
     stmt_bind_i64(s, 2, leg);
-    bool found = stmt_step(s);
-    str id = found ? arena_str(arena, stmt_str(s, 0)) : STR_EMPTY;
-    enum err e = stmt_end(s);
-    if (e) return e;
-    if (!found) return ERR_NOT_FOUND;
-    *ret_id = id;
-    return OK;
+    *ret_id = stmt_step(s) ? arena_str(arena, stmt_str(s, 0))
+                           : arena_printf(arena, "%.*s-%u", STR_ARG(run->run_id), leg);
+    return stmt_end(s);
 }
 
 enum err run_current(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
 {
-    struct stmt *s = db_prepare(db, "SELECT " RUN_COLUMNS " FROM runs INDEXED BY runs_open"
-                                    " WHERE status<4 AND status IN (1, 2, 3) AND thread=?1"
-                                    " LIMIT 1");
-    stmt_bind_i64(s, 1, thread);
-    return run_one(s, arena, ret_run);
+    struct hot_rows rows;
+    enum err e = hot_rows(db, HOT_CURRENT, thread, &shape, arena, read_current, &rows);
+    return e ? e : run_of(&rows, ret_run);
 }
 
 enum err run_newest(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
@@ -341,11 +521,12 @@ enum err run_newest(struct db *db, struct arena *arena, int64_t thread, struct r
     return run_one(s, arena, ret_run);
 }
 
-enum err run_context_start(struct db *db, int64_t thread, int64_t *ret_from)
+enum err run_context_start(struct db *db, const struct thread *thread, int64_t *ret_from)
 {
-    struct stmt *s = db_prepare(db, "SELECT from_message FROM runs"
-                                    " WHERE id=(SELECT newest_run FROM threads WHERE id=?1)");
-    stmt_bind_i64(s, 1, thread);
+    *ret_from = 0;
+    if (!thread->newest_run) return OK;
+    struct stmt *s = db_prepare(db, "SELECT from_message FROM runs WHERE id=?1");
+    stmt_bind_i64(s, 1, thread->newest_run);
     int64_t from = stmt_step(s) ? stmt_i64(s, 0) : 0;
     enum err e = stmt_end(s);
     if (!e) *ret_from = from;
@@ -393,9 +574,20 @@ static struct stmt *queue_statement(struct db *db, int64_t thread, int64_t from_
     return s;
 }
 
+static enum err read_next(struct db *db, struct arena *arena, int64_t thread,
+                          struct hot_rows *ret_rows)
+{
+    struct run_list list;
+    enum err e = run_list(queue_statement(db, thread, 0, 1), arena, 1, &list);
+    if (!e) *ret_rows = (struct hot_rows){.rows = list.runs, .count = list.count};
+    return e;
+}
+
 enum err run_next(struct db *db, struct arena *arena, int64_t thread, struct run *ret_run)
 {
-    return run_one(queue_statement(db, thread, 0, 1), arena, ret_run);
+    struct hot_rows rows;
+    enum err e = hot_rows(db, HOT_QUEUED, thread, &shape, arena, read_next, &rows);
+    return e ? e : run_of(&rows, ret_run);
 }
 
 enum err run_queue(struct db *db, struct arena *arena, int64_t thread, struct run_list *ret_list)

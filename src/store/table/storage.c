@@ -10,6 +10,7 @@
 #include "store/table/storage.h"
 
 #include "base/limits.h"
+#include "store/db/hot.h"
 #include "store/db/sqlite.h"
 
 static enum err add(struct db *db, str owner, int64_t bytes)
@@ -91,6 +92,7 @@ static enum err thread_bytes(struct db *db, int64_t thread)
             "  WHERE thread=?1)"
             " WHERE id=?1 AND bytes IS NULL");
     stmt_bind_i64(s, 1, thread);
+    hot_drop(db, HOT_THREAD, thread);
     return stmt_run(s);
 }
 

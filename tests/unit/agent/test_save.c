@@ -105,7 +105,8 @@ static struct stepped resolve(struct db_fixture *t, struct resolve resolve)
 static void expect_wire_id(struct db_fixture *t, int64_t thread, uint32_t leg, const char *id)
 {
     str got;
-    assert_int_equal(leg_wire_id(t->db, &t->arena, current(t, thread).id, leg, &got), OK);
+    struct run run = current(t, thread);
+    assert_int_equal(leg_wire_id(t->db, &t->arena, &run, leg, &got), OK);
     assert_str(got, str_c(id));
 }
 
@@ -208,7 +209,7 @@ static void damaged_tools(void **state)
     struct db_fixture *t = *state;
     int64_t thread = begin(t);
     turn(t, thread, (const char *const[]){"paint"}, 1);
-    assert_int_equal(db_script(t->db, "UPDATE run_offers SET tools='{'"), OK);
+    assert_int_equal(db_script(t->db, "UPDATE runs SET tools='{'"), OK);
     struct front_result front = {.call_id = STR("call_1"), .text = STR("red")};
     struct resolve resolve = {
         .thread = thread, .fronts = &front, .front_count = 1, .now = NOW, .random = {7}};

@@ -26,7 +26,7 @@ int64_t run_made(struct db *db, int64_t thread, const char *run_id, enum run_sta
     if (!run_status_open(status)) run.ended = 1;
     if (status != RUN_QUEUED) run.legs = 1;
     assert_int_equal(run_add(db, &run), OK);
-    if (run.legs) assert_int_equal(run_start_leg(db, &run, run.run_id, 1), OK);
+    if (run.legs) assert_int_equal(facts_append_leg(db, thread, NULL, 0, 1, run.id), OK);
     return run.id;
 }
 

@@ -332,16 +332,22 @@ static void of_run_and_thread(void **state)
         interaction.status = INTERACTION_CANCELED;
         if (rows[i].settled) assert_int_equal(interaction_settle(t->db, &interaction), OK);
     }
+    int64_t first = people.rows[0].thread;
     const struct {
-        int64_t run;
+        int64_t thread, run;
         const char *expected;
     } runs[] = {
-        {people.rows[0].run, "za"}, {second, "d"}, {people.rows[1].run, "c"},
-        {people.rows[2].run, ""},   {99, ""},
+        {first, people.rows[0].run, "za"},
+        {first, second, "d"},
+        {people.rows[1].thread, people.rows[1].run, "c"},
+        {people.rows[2].thread, people.rows[2].run, ""},
+        {first, 99, ""},
+        {99, people.rows[0].run, ""},
     };
     struct interaction_list list = {0};
     for (size_t i = 0; i < COUNT(runs); i++) {
-        assert_int_equal(interactions_of_run(t->db, &t->arena, runs[i].run, &list), OK);
+        assert_int_equal(interactions_of_run(t->db, &t->arena, runs[i].thread, runs[i].run, &list),
+                         OK);
         assert_ids(&list, runs[i].expected);
     }
     static const char *const threads[] = {"zad", "c", ""};

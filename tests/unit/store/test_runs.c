@@ -108,14 +108,19 @@ static void every_field(void **state)
 static void inputs(void **state)
 {
     struct db_fixture *t = *state;
-    static const struct {
+    static char fits[RUN_INPUT_SHORT_MAX], longer[RUN_INPUT_SHORT_MAX + 1];
+    memset(fits, 'x', sizeof fits);
+    memset(longer, 'x', sizeof longer);
+    const struct {
         str given, read;
         size_t bytes;
-        int64_t rows;
+        int64_t rows; /* beside the run's own */
     } rows[] = {
         {STR(""), STR("{}"), 0, 0},
         {STR("{}"), STR("{}"), 0, 0},
-        {STR("{\"tools\":[\"图\"]}"), STR("{\"tools\":[\"图\"]}"), 17, 1},
+        {STR("{\"tools\":[\"图\"]}"), STR("{\"tools\":[\"图\"]}"), 17, 0},
+        {{fits, sizeof fits}, {fits, sizeof fits}, sizeof fits, 0},
+        {{longer, sizeof longer}, {longer, sizeof longer}, sizeof longer, 1},
     };
     int64_t thread = thread_made(t->db, "alice", "t", "x", 1), count = -1;
     str input = STR_EMPTY;
@@ -140,11 +145,13 @@ static void inputs(void **state)
 #define TOOLS   "[{\"name\":\"paint\",\"description\":\"\"}]"
 #define CONTEXT "[{\"description\":\"页\",\"value\":\"1\"}]"
 
-/* What the model needs of an input stands apart from it; "none" leaves no row. */
+/* What the model needs of an input stands apart from it; what is short leaves no row of its own. */
 static void offers(void **state)
 {
     struct db_fixture *t = *state;
-    static const struct {
+    static char longer[RUN_INPUT_SHORT_MAX];
+    memset(longer, 'x', sizeof longer);
+    const struct {
         struct leg_input given, kept;
         size_t bytes;
         int64_t rows;
@@ -154,12 +161,16 @@ static void offers(void **state)
         {{STR("{\"a\":1}"), STR(TOOLS), STR("[]")},
          {STR(""), STR(TOOLS), STR("")},
          7 + sizeof TOOLS - 1,
+         0},
+        {{STR(""), STR(""), STR(CONTEXT)}, {STR(""), STR(""), STR(CONTEXT)}, sizeof CONTEXT - 1, 0},
+        {{STR("{\"a\":4}"), STR(TOOLS), {longer, sizeof longer}},
+         {STR(""), STR(TOOLS), {longer, sizeof longer}},
+         7 + sizeof TOOLS - 1 + sizeof longer,
          1},
-        {{STR(""), STR(""), STR(CONTEXT)}, {STR(""), STR(""), STR(CONTEXT)}, sizeof CONTEXT - 1, 1},
         {{STR("{\"a\":2}"), STR(TOOLS), STR(CONTEXT)},
          {STR(""), STR(TOOLS), STR(CONTEXT)},
          7 + sizeof TOOLS + sizeof CONTEXT - 2,
-         1},
+         0},
         {{STR("{\"a\":3}"), STR(""), STR("")}, {STR(""), STR(""), STR("")}, 7, 0},
     };
     int64_t thread = thread_made(t->db, "alice", "t", "x", 1), count = -1;
@@ -206,19 +217,21 @@ static void legs(void **state)
     int64_t thread = thread_made(t->db, "alice", "t", "x", 1), count = 0;
     struct run run = {.thread = thread, .run_id = STR("r"), .status = RUN_RUNNING, .legs = 1};
     assert_int_equal(run_add(t->db, &run), OK);
-    assert_int_equal(run_start_leg(t->db, &run, STR("w1"), 5), OK);
-    assert_int_equal(run_start_leg(t->db, &run, STR("w1"), 5), ERR_BUSY);
     run.legs = 2;
-    assert_int_equal(run_start_leg(t->db, &run, STR("w2"), 6), OK);
+    assert_int_equal(run_start_leg(t->db, &run, STR("w2"), 5), OK);
+    assert_int_equal(run_start_leg(t->db, &run, STR("w2"), 5), ERR_BUSY);
+    run.legs = 3;
     str name = STR("untouched");
-    assert_int_equal(leg_wire_id(t->db, &t->arena, run.id, 3, &name), ERR_NOT_FOUND);
+    assert_int_equal(leg_wire_id(t->db, &t->arena, &run, 0, &name), ERR_NOT_FOUND);
+    assert_int_equal(leg_wire_id(t->db, &t->arena, &run, 4, &name), ERR_NOT_FOUND);
     assert_str(name, STR("untouched"));
-    assert_int_equal(leg_wire_id(t->db, &t->arena, run.id, 1, &name), OK);
-    assert_str(name, STR("w1"));
-    assert_int_equal(leg_wire_id(t->db, &t->arena, run.id, 2, &name), OK);
-    assert_str(name, STR("w2"));
+    static const char *const names[] = {"r", "w2", "r-3"};
+    for (uint32_t i = 0; i < COUNT(names); i++) {
+        assert_int_equal(leg_wire_id(t->db, &t->arena, &run, i + 1, &name), OK);
+        assert_str(name, str_c(names[i]));
+    }
     assert_int_equal(db_number(db_prepare(t->db, "SELECT count(*) FROM legs"), &count), OK);
-    assert_int_equal(count, 2);
+    assert_int_equal(count, 1);
 }
 
 /* What a thread with these runs, in this order, says about itself. Names are "a", "b", ... */
@@ -344,7 +357,7 @@ static void queue_starts_in_order(void **state)
         run.status = RUN_RUNNING;
         run.legs = 1;
         assert_int_equal(run_update(t->db, &run), OK);
-        assert_int_equal(run_start_leg(t->db, &run, run.run_id, 1), OK);
+        assert_int_equal(facts_append_leg(t->db, run.thread, NULL, 0, 1, run.id), OK);
         assert_int_equal(run_current(t->db, &t->arena, thread, &run), OK);
         assert_str(run.run_id, str_c(names[i]));
         run.status = RUN_COMPLETED;
@@ -449,21 +462,27 @@ static void what_was_spent(void **state)
     assert_int_equal(spent.rows[1].output_tokens, 2);
 }
 
+static int64_t context_start(struct db_fixture *t, int64_t thread)
+{
+    struct thread row;
+    int64_t from = -1;
+    assert_int_equal(thread_by_id(t->db, &t->arena, thread, &row), OK);
+    assert_int_equal(run_context_start(t->db, &row, &from), OK);
+    return from;
+}
+
 static void where_the_context_begins(void **state)
 {
     struct db_fixture *t = *state;
-    int64_t thread = thread_made(t->db, "alice", "t", "x", 1), from = -1;
-    assert_int_equal(run_context_start(t->db, thread, &from), OK);
-    assert_int_equal(from, 0);
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    assert_int_equal(context_start(t, thread), 0);
     for (int64_t i = 1; i <= 2; i++) {
         struct run run = spender(thread, i == 1 ? "r1" : "r2", 0, "");
         run.from_message = 10 * i;
         assert_int_equal(run_add(t->db, &run), OK);
-        assert_int_equal(run_context_start(t->db, thread, &from), OK);
-        assert_int_equal(from, 10 * (i - 1)); /* it has not begun */
-        assert_int_equal(run_start_leg(t->db, &run, run.run_id, 1), OK);
-        assert_int_equal(run_context_start(t->db, thread, &from), OK);
-        assert_int_equal(from, 10 * i);
+        assert_int_equal(context_start(t, thread), 10 * (i - 1)); /* it has not begun */
+        assert_int_equal(facts_append_leg(t->db, run.thread, NULL, 0, 1, run.id), OK);
+        assert_int_equal(context_start(t, thread), 10 * i);
     }
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/limits.h"
+#include <string.h>
+
 #include "check.h"
 #include "store/conversation_kit.h"
 #include "store/fixture.h"
@@ -332,17 +334,22 @@ static size_t tables_with(struct db_fixture *t, str column, str *tables, size_t 
 /* One row in every table that has rows of threads or runs. */
 static int64_t full_thread(struct db *db, const char *owner)
 {
+    static char longer[RUN_INPUT_SHORT_MAX];
+    memset(longer, 'x', sizeof longer);
     int64_t thread = thread_made(db, owner, "t", "x", 1);
     message_made(db, thread, "m", "x", 1);
     struct run queued = {.thread = thread,
                          .run_id = STR("q"),
                          .input = STR("{\"state\":1}"),
-                         .tools = STR("[{\"name\":\"paint\",\"description\":\"\"}]")};
+                         .tools = {longer, sizeof longer}};
     assert_int_equal(run_add(db, &queued), OK);
     assert_int_equal(queued_id_add(db, &queued, STR("m2")), OK);
     int64_t run = run_made(db, thread, "r", RUN_RUNNING);
     unsigned char hash[HASH_BYTES] = {0};
-    assert_int_equal(snapshot_save(db, run, 0, 1, STR("bytes"), hash), OK);
+    assert_int_equal(run_start_leg(db, &(struct run){.id = run, .legs = 2}, STR("w"), 1), OK);
+    struct stmt *old = db_prepare(db, "INSERT INTO snapshots VALUES (?1, 1, 1, x'', x'')");
+    stmt_bind_i64(old, 1, run);
+    assert_int_equal(stmt_run(old), OK);
     struct accepted accepted = {.answer = STR("{}")};
     assert_int_equal(accepted_add(db, thread, STR("r"), &accepted, 1), OK);
     struct remembered remembered = {.status = 202, .body = STR("{}"), .thread = thread};

@@ -11,8 +11,8 @@
  *     static const struct column columns[] = {COLUMNS(COLUMN)};
  *     "INSERT INTO interactions (n" COLUMNS(COLUMN_NAME) ") VALUES (NULL" COLUMNS(COLUMN_MARK) ")"
  */
-#ifndef STORE_TABLE_COLUMNS_H
-#define STORE_TABLE_COLUMNS_H
+#ifndef STORE_DB_COLUMNS_H
+#define STORE_DB_COLUMNS_H
 
 #include "base/arena.h"
 

@@ -4,7 +4,7 @@
  * an arm of COLUMN_OF and a case in each of the two switches; the compiler names the place that was
  * forgotten.
  */
-#include "store/table/columns.h"
+#include "store/db/columns.h"
 
 #include "store/db/sqlite.h"
 

@@ -5,7 +5,7 @@
 
 import { bearer } from '../tests/api/home.mjs';
 import { startTalk } from '../tests/api/talk.mjs';
-import { POOLS } from '../tests/fault/pools.mjs';
+import { LINES, POOLS } from '../tests/fault/pools.mjs';
 import { bin, micros, quick } from './kit.mjs';
 
 const PROBES = quick ? 50 : 400;
@@ -27,7 +27,7 @@ async function measure({ env = {}, prepare, attack, probe, probes: most = PROBES
   process.env.FERMATA_BUILD ??= bin('fermata').replace(/\/fermata$/, '');
   const ends = [];
   try {
-    const home = await startTalk({ after: (end) => ends.push(end) }, [{ turns: [{ text: 'Yes.' }] }], env);
+    const home = await startTalk({ after: (end) => ends.push(end) }, LINES, env);
     const it = { home, server: home.server, long: LONG, ann: bearer(await home.addKey('ann')), bob: bearer(await home.addKey('bob')) };
     it.offline = async (change) => {
       await home.stop();

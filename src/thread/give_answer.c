@@ -3,8 +3,8 @@
  * An answer to an interaction, from whichever way: one change.
  *
  * A refused answer is committed like a good one, because it leaves an entry in the audit trail; its
- * refusal has the interaction, as it stands now, as a member. Somebody who may not see the interaction
- * is told what they are told of an unknown id.
+ * refusal has the interaction, as it stands now, as a member. For somebody who may not see the
+ * interaction there is none.
  */
 #include "thread/give_answer.h"
 
@@ -18,11 +18,6 @@ static void give_outcome(struct give_answer *give, struct db *db, const struct s
     struct change *change = &give->tc.change;
     thread_change_stepped(&give->tc, &s->stepped);
     thread_change_load(&give->tc, db);
-    if (s->refusal == REFUSAL_NOT_VISIBLE) {
-        change->unremembered = true; /* an unknown id is not remembered either */
-        change_refuse(change, ERR_NOT_FOUND, NULL, STR_EMPTY, STR_EMPTY);
-        return;
-    }
     str json = interaction_json(change_arena(change), &s->interaction, give->settle.user);
     change->thread = s->interaction.thread;
     if (s->refusal) {

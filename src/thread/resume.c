@@ -192,11 +192,6 @@ static enum err take_entry(struct thread_change *tc, struct db *db, const struct
                                     &judged.interaction);
     if (e) return e == ERR_NOT_FOUND ? unknown(&change->why, index) : e;
     bool admitted = settle_admit(settle, entry->cancelled ? WISH_CANCEL : WISH_ANSWER, &judged);
-    if (judged.refusal == REFUSAL_NOT_VISIBLE) {
-        (void)unknown(&judged.why, index);
-        change->unremembered = true; /* an unknown id is not remembered either */
-        return resume_refuse(tc, db, settle, &judged, found);
-    }
     if (judged.interaction.thread != tc->thread.id) return unknown(&change->why, index);
     found->named = true;
     found->run_id = judged.interaction.run_id;

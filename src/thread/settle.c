@@ -3,17 +3,17 @@
  * A person settles an interaction: may they, in time, does it fit.
  *
  *   find ─► may they? ─► open? ─► in time? ─► same tool? ─► does it fit? ─► run_resolve
- *             │404,403     │409,410  │410        │409           │400,412
+ *    │404     │403         │409,410  │410        │409           │400,412
  *             └────────────┴─────────┴───────────┴──────────────┴──► an entry in the audit trail
  *
  * Invariants:
  * 1. At most one run_resolve in one call, so that one piece of randomness is enough.
  * 2. An interaction whose time has run out is settled as expired by whoever comes first: the clock,
  *    or the answer that is too late.
- * 3. Somebody who may not see it gets REFUSAL_NOT_VISIBLE and nothing else, whatever they sent, and
- *    for the work of an unknown id: the short columns of one row are looked at (settle_find), and
- *    nothing is written. One entry about it comes into the owner's trail later (trail.h): ids have 128
- *    random bits, so a stranger who names one was given it, and that is worth knowing.
+ * 3. For somebody who may not see it there is none (settle_find), whatever they sent, and for the work
+ *    of an unknown id: the short columns of one row are looked at, nothing is written, and the job
+ *    ends as it does without one. One entry about it comes into the owner's trail later (trail.h): ids
+ *    have 128 random bits, so a stranger who names one was given it, and that is worth knowing.
  */
 #include "thread/settle.h"
 
@@ -38,26 +38,9 @@ struct settle settle_by(const struct asker *by, str via)
     return settle;
 }
 
-/* A stranger's is written later, and once. */
-static void note_stranger(const struct settle *settle, const struct interaction *interaction)
-{
-    struct stranger stranger = {.thread = interaction->thread,
-                                .interaction_id = interaction->id,
-                                .call_id = interaction->call_id,
-                                .user = settle->user,
-                                .via = settle->via,
-                                .at = settle->now};
-    memcpy(stranger.hash, settle->hash, HASH_BYTES);
-    trail_stranger(settle->trail, &stranger);
-}
-
 enum err settle_refused(struct db *db, const struct settle *settle, int64_t thread,
                         const struct interaction *interaction, enum refusal refusal)
 {
-    if (refusal == REFUSAL_NOT_VISIBLE) {
-        note_stranger(settle, interaction);
-        return OK;
-    }
     struct audit_entry entry = {
         .action = AUDIT_REFUSED,
         .interaction_id = interaction ? interaction->id : STR_EMPTY,
@@ -215,14 +198,31 @@ static enum err settle_judged(struct db *db, struct arena *arena, const struct s
     return e;
 }
 
+/* A stranger's is written later, and once. */
+static void note_stranger(const struct settle *settle, const struct interaction *interaction)
+{
+    struct stranger stranger = {.thread = interaction->thread,
+                                .interaction_id = interaction->id,
+                                .call_id = interaction->call_id,
+                                .user = settle->user,
+                                .via = settle->via,
+                                .at = settle->now};
+    memcpy(stranger.hash, settle->hash, HASH_BYTES);
+    trail_stranger(settle->trail, &stranger);
+}
+
 enum err settle_find(struct db *db, struct arena *arena, const struct settle *settle, str id,
                      struct interaction *ret_interaction)
 {
     struct decider decider = {.user = settle->user};
+    struct interaction brief;
     role_names(settle->roles, decider.roles);
-    enum err e = interaction_brief(db, arena, id, ret_interaction);
-    if (e || interaction_allows(ret_interaction, &decider) == ADMITTED_NOT_SEEN) return e;
-    return interaction_find(db, arena, id, ret_interaction);
+    enum err e = interaction_brief(db, arena, id, &brief);
+    if (e) return e;
+    if (interaction_allows(&brief, &decider) != ADMITTED_NOT_SEEN)
+        return interaction_find(db, arena, id, ret_interaction);
+    note_stranger(settle, &brief);
+    return ERR_NOT_FOUND;
 }
 
 enum err settle_answer(struct db *db, struct arena *arena, const struct settle *settle, str id,

@@ -63,12 +63,12 @@ bool settle_own_key(const struct settle *settle, const struct interaction *inter
 /* It is settled without an answer. */
 void settle_drop(const struct settle *settle, struct judged *judged);
 
-/* The interaction; of one they may not see only what tells that (owner, approver, thread, call), for
- * a long row must not take longer than none. ERR_NOT_FOUND. */
+/* The interaction. ERR_NOT_FOUND: there is none, or they may not see it, which must not take longer;
+ * that they tried is noted for the trail. */
 enum err settle_find(struct db *db, struct arena *arena, const struct settle *settle, str id,
                      struct interaction *ret_interaction) MUST_USE;
 
-/* ERR_NOT_FOUND: there is none of this id. */
+/* ERR_NOT_FOUND: as settle_find. */
 enum err settle_answer(struct db *db, struct arena *arena, const struct settle *settle, str id,
                        const struct json *body, struct settlement *ret_settlement) MUST_USE;
 /* As if it had run out of time, by a person's word. */

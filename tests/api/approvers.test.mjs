@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { answer, assertRefused, audit, cancelOne, inbox, interaction, move, REFUSED, rows, startAsking, until, waiting } from './asking.mjs';
-import { bearer, postJson } from './home.mjs';
+import { bearer, call, postJson } from './home.mjs';
 import { answerFrame } from './socket.mjs';
 import { AGENT, get, postRun, user, waitFor } from './talk.mjs';
 
@@ -25,6 +25,29 @@ before(async () => {
   }
 });
 after(() => cleanUp?.());
+
+// What the store has done so far, by the names of its counters.
+async function work() {
+  const { text } = await call(server, 'GET', '/metrics', { headers: keys.bob });
+  const counters = [...text.matchAll(/^(fermata_store_\S+_total\S*) (\d+)$/gm)];
+  assert.ok(counters.length > 0);
+  return new Map(counters.map(([, name, value]) => [name, Number(value)]));
+}
+
+// What it does until a request is answered: the middle of several, because its own duties fall into one now and then.
+async function workOf(asks) {
+  const samples = asks.map(() => []);
+  for (let i = 0; i < 9; i++) {
+    for (const [n, ask] of asks.entries()) {
+      const before = await work();
+      assert.equal((await ask()).status, 404);
+      const after = await work();
+      samples[n].push([...after].map(([name, value]) => [name, value - before.get(name)]));
+    }
+  }
+  return samples.map((list) => Object.fromEntries(list[0].map(([name], at) =>
+    [name, list.map((sample) => sample[at][1]).sort((a, b) => a - b)[list.length >> 1]])));
+}
 
 const idsOf = ({ interactions }) => interactions.map(({ interactionId }) => interactionId);
 const comparable = ({ status, text, headers }) => {
@@ -78,20 +101,32 @@ describe('a call that a role approves', () => {
     assert.deepEqual(rows(home, 'SELECT 1 FROM calendar_events WHERE owner=\'amy\''), []);
   });
 
-  for (const [what, ask] of [
+  const ASKS = [
     ['answer', (id, headers) => answer(server, id, { decision: 'approve' }, headers)],
     ['a bad answer', (id, headers) => answer(server, id, { nonsense: 1 }, headers)],
     ['an answer with a key', (id, headers) => answer(server, id, { decision: 'approve' }, { ...headers, 'idempotency-key': 'one-key' })],
     ['cancel', (id, headers) => cancelOne(server, id, headers)],
     ['look', (id, headers) => get(server, `/interactions/${id}`, headers)],
     ['move', (id, headers) => move(server, id, { expiresAt: null }, headers)],
-  ]) {
+  ];
+  for (const [what, ask] of ASKS) {
     test(`bob asks to ${what}: as for an id that nobody has, byte for byte`, async () => {
       const { open: [asked] } = await waiting(server, 'book', { headers: keys.ann });
       const answers = [await ask(asked.interactionId, keys.bob), await ask(NOBODYS, keys.bob)];
       assert.equal(answers[0].status, 404);
       assert.deepEqual(comparable(answers[0]), comparable(answers[1]));
       assert.equal((await interaction(server, asked.interactionId, keys.ann)).status, 'open');
+    });
+  }
+
+  // The time of an answer tells as much as its words do. How long a job takes differs from machine to machine; what the
+  // store does for it does not: an id that is there must not cost one statement or one commit more than one that is not.
+  for (const [what, ask] of ASKS) {
+    test(`bob asks to ${what}: the store works no more for it than for an id that nobody has`, async () => {
+      const { open: [asked] } = await waiting(server, 'book', { headers: keys.ann });
+      const [foreign, nobodys] = await workOf([asked.interactionId, NOBODYS].map((id) => () => ask(id, keys.bob)));
+      assert.ok(Object.values(nobodys).some((count) => count > 0), JSON.stringify(nobodys));
+      assert.deepEqual(foreign, nobodys);
     });
   }
 

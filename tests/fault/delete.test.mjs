@@ -8,11 +8,14 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { call } from '../api/home.mjs';
+import { bearer, call } from '../api/home.mjs';
+import { RawConnection } from '../api/raw.mjs';
 import { accepted, AGENT, get, history, startTalk, user, waitFor } from '../api/talk.mjs';
 
 const FILES = 120;
 const ROWS = 30_000;
+const LONG_ROWS = 125_000;
+const PIECES_MIN = 5; // in which so many go: 80 were seen, fewer on a faster machine
 const LINES = [{ match: 'x', turns: [{ text: 'Yes.' }] }];
 
 const sqlite = (home, sql) => execFileSync('sqlite3', ['-cmd', '.timeout 20000', join(home.data, 'fermata.db'), sql], { encoding: 'utf8' }).trim();
@@ -34,14 +37,14 @@ async function upload(server, threadId, n) {
 }
 
 // Messages and facts as a long conversation has them, without talking so long.
-function fill(home, threadId) {
+function fill(home, threadId, rows = ROWS) {
   sqlite(home, `
-    CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<${ROWS}) SELECT i FROM n;
+    CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<${rows}) SELECT i FROM n;
     CREATE TEMP TABLE t AS SELECT id, last_seq FROM threads WHERE thread_id='${threadId}';
     INSERT INTO events (thread, seq, type, run_id, at, data) SELECT t.id, t.last_seq+i, 'message.added', 'r', 0, '{}' FROM t, n;
     INSERT INTO messages (thread, seq, id, role, run_id, created, plain, metadata, usage, tool_calls, content, provider_data)
       SELECT t.id, t.last_seq+i, 'old' || i, 'user', 'r', 0, 'hay', '{}', '', '', '"hay"', '' FROM t, n;
-    UPDATE threads SET last_seq=last_seq+${ROWS} WHERE thread_id='${threadId}';`);
+    UPDATE threads SET last_seq=last_seq+${rows} WHERE thread_id='${threadId}';`);
 }
 
 test('killed at the 204, it removes the files at the next start', async (t) => {
@@ -120,4 +123,35 @@ test('a long thread is gone at the 204, its name is free, and its rows go beside
     sqlite(home, 'SELECT (SELECT count(*) FROM messages) || " " || (SELECT count(*) FROM threads)') === '4 2');
   assert.equal(sqlite(home, 'PRAGMA foreign_key_check'), '');
   assert.deepEqual((await history(home.server, 'other')).messages.map(({ role }) => role), ['user', 'assistant']);
+});
+
+// The order of commits is looked at, and no time. Three requests stand on one connection, so the server takes each right
+// behind the answer to the one before, however slow this test is: ann deletes her thread, bob changes his, and then the
+// commits are counted. Were the rows removed by the commit of the 204, or by one that bob's had to wait for, none would be
+// left to come; they come in pieces of a few milliseconds, so there are many.
+test('another user writes before the rows of a long thread are gone', async (t) => {
+  const home = await startTalk(t, LINES);
+  const ann = bearer(await home.addKey('ann')), bob = bearer(await home.addKey('bob'));
+  for (const [threadId, headers] of [['long', ann], ['short', bob]]) {
+    await accepted(home.server, { threadId, messages: [user('x')] }, headers);
+    await waitFor('the answer', async () => (await get(home.server, `/runs/${threadId}`, headers)).json().status === 'completed');
+  }
+  await home.stop();
+  fill(home, 'long', LONG_ROWS);
+  await home.start();
+
+  const request = (method, path, { authorization }, body = '') =>
+    `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const commits = (text) => Number(/^fermata_store_commits_total (\d+)$/m.exec(text)[1]);
+  const connection = await RawConnection.open(home.server);
+  t.after(() => connection.close());
+  await connection.write(request('DELETE', `${AGENT}/threads/long`, ann) + request('PATCH', `${AGENT}/threads/short`, bob, '{"title":"Mine"}')
+    + request('GET', '/metrics', bob));
+  assert.equal((await connection.response()).status, 204);
+  assert.equal((await connection.response()).status, 200);
+  const before = commits((await connection.response()).body);
+  await waitFor('all rows to be gone', () => sqlite(home, "SELECT count(*) FROM messages WHERE id LIKE 'old%'") === '0');
+  const after = commits((await call(home.server, 'GET', '/metrics', { headers: bob })).text);
+  t.diagnostic(`${after - before} commits behind bob's`);
+  assert.ok(after - before >= PIECES_MIN, `${after - before} commits removed ${LONG_ROWS} messages and their facts behind bob's`);
 });

@@ -8,16 +8,16 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { access, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
 import { call } from '../api/home.mjs';
 import { RawConnection } from '../api/raw.mjs';
-import { buildFolder } from '../api/server.mjs';
 import { get } from '../api/talk.mjs';
+import { Door } from './hold.mjs';
 import { until } from './kit.mjs';
 import { checkDatabase, readDatabase } from './oracle.mjs';
 import { REQUESTS, startWorld } from './world.mjs';
@@ -28,32 +28,19 @@ const SESSIONS = 40;
 // A socket in the file system knows no reset.
 const MODES = { reset: (socket) => (socket.remoteAddress ? socket.resetAndDestroy() : socket.destroy()), end: (socket) => socket.destroy() };
 
-const exists = (path) => access(path).then(() => true, () => false);
-
-let world, folder, hold, rounds = 0;
+let world, folder, door;
 const cleanUp = [];
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'fermata-hold-'));
-  hold = join(folder, 'hold');
-  world = await startWorld({ after: (fn) => cleanUp.unshift(fn) }, {
-    env: { LD_PRELOAD: resolve(buildFolder(), 'tests/hold_preload.so'), ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:verify_asan_link_order=0`, HOLD: hold },
-  });
+  door = new Door(join(folder, 'hold'));
+  world = await startWorld({ after: (fn) => cleanUp.unshift(fn) }, { env: door.env });
   await world.signIn(SESSIONS);
 });
 after(async () => {
-  await release();
+  await door.open();
   for (const fn of cleanUp) await fn();
   await rm(folder, { recursive: true, force: true });
 });
-
-// `count` messages pass to the loop, and the ones behind them wait.
-async function arm(count) {
-  await rm(`${hold}.held`, { force: true });
-  await writeFile(`${hold}.new`, `${++rounds} ${count}\n`);
-  await rename(`${hold}.new`, hold);
-}
-
-const release = () => rm(hold, { force: true });
 
 // Nothing in it waits: it is answered behind everything that the loop was told before.
 async function seen() {
@@ -78,17 +65,17 @@ async function attempt(make, leave, at) {
       await until('the first answer', () => connection.received.length || connection.ended);
       connection.received = Buffer.alloc(0);
     }
-    await arm(at);
+    await door.shut(at);
     await connection.write(bytes);
     waited = await until('a wait, or an answer', async () => {
-      if (await exists(`${hold}.held`)) return 'waits';
+      if (await door.held()) return 'waits';
       if (stands && at && await stands()) return 'stands';
       return (connection.received.length && connection.received.includes(answer)) || connection.ended ? 'answered' : null;
     });
     leave(connection.socket);
     await seen();
   } finally {
-    await release();
+    await door.open();
     connection.close();
   }
   await seen();

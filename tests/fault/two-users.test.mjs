@@ -8,13 +8,13 @@ import { test } from 'node:test';
 
 import { bearer } from '../api/home.mjs';
 import { startTalk } from '../api/talk.mjs';
-import { POOLS } from './pools.mjs';
+import { LINES, POOLS } from './pools.mjs';
 
-const REFUSED = { storage: 507, readers: 0, deletion: 0 };
+const REFUSED = { storage: 507, subscriptions: 'rate_limited', waits: 'pending', readers: 0, deletion: 0 };
 
 for (const { pool, env = {}, prepare, attack, probe } of POOLS) {
   test(pool, async (t) => {
-    const home = await startTalk(t, [{ turns: [{ text: 'Yes.' }] }], env);
+    const home = await startTalk(t, LINES, env);
     const it = { home, server: home.server, ann: bearer(await home.addKey('ann')), bob: bearer(await home.addKey('bob')) };
     it.offline = async (change) => {
       await home.stop();

@@ -58,6 +58,7 @@ async function say(page, text) {
   await field(page).press('Control+Enter');
 }
 
+const isAllSent = (page) => page.evaluate(() => !Object.keys(localStorage).some((name) => name.includes(':outbox:')));
 const threadOf = (page) => page.evaluate(() => location.hash.replace('#/t/', ''));
 
 describe('keys', () => {
@@ -153,7 +154,7 @@ describe('stopping', () => {
     const again = page.getByTestId('outcome').getByRole('button', { name: 'Try again' });
     await again.dblclick();
     await page.locator('.replaced summary').waitFor();
-    await until('nothing is to be sent', () => page.evaluate(() => !Object.keys(localStorage).some((name) => name.includes(':outbox:'))));
+    await until('nothing is to be sent', () => isAllSent(page));
     assert.equal(runs(opened).length, 2);
     await page.getByTestId('stop').click();
     await again.waitFor();
@@ -206,6 +207,29 @@ test('a message during a run is queued, and can be dropped; the next one follows
   await replies(page, 'Hello. 你好。').waitFor();
   assert.deepEqual(await own(page).allInnerTexts(), ['slow, please', 'keep me']);
   assert.equal(requests.filter(({ method }) => method === 'DELETE').length, 1);
+});
+
+test('what is queued before the server has said yes can be taken back: nothing of it is left to send', async (t) => {
+  const opened = await open(t), { page } = opened, queued = page.locator('[data-state=queued]');
+  await say(page, 'slow, please');
+  await page.getByTestId('stop').waitFor();
+  await until('nothing is to be sent', () => isAllSent(page));
+  let answer; // held back, while its event is not
+  await page.route('**/agent/runs', async (route) => {
+    const response = await route.fetch();
+    answer = () => route.fulfill({ response });
+  });
+  await say(page, 'drop me');
+  await queued.getByRole('button', { name: 'Take back' }).click();
+  await until('its words are back', async () => await field(page).inputValue() === 'drop me');
+  await until('it is gone', async () => (await own(page).allInnerTexts()).join() === 'slow, please');
+  assert.ok(await isAllSent(page));
+  await answer();
+  await page.getByTestId('stop').click();
+  await page.getByTestId('stop').waitFor({ state: 'detached' });
+  assert.deepEqual(await own(page).allInnerTexts(), ['slow, please']);
+  assert.equal(await field(page).inputValue(), 'drop me');
+  assert.equal(runs(opened).length, 2);
 });
 
 // A reply pushes along what waits below it, also between the down and the up of a press.

@@ -58,6 +58,7 @@ async function say(page, text) {
   await field(page).press('Control+Enter');
 }
 
+const isAllSent = (page) => page.evaluate(() => !Object.keys(localStorage).some((name) => name.includes(':outbox:')));
 const threadOf = (page) => page.evaluate(() => location.hash.replace('#/t/', ''));
 
 describe('keys', () => {
@@ -153,7 +154,7 @@ describe('stopping', () => {
     const again = page.getByTestId('outcome').getByRole('button', { name: 'Try again' });
     await again.dblclick();
     await page.locator('.replaced summary').waitFor();
-    await until('nothing is to be sent', () => page.evaluate(() => !Object.keys(localStorage).some((name) => name.includes(':outbox:'))));
+    await until('nothing is to be sent', () => isAllSent(page));
     assert.equal(runs(opened).length, 2);
     await page.getByTestId('stop').click();
     await again.waitFor();
@@ -207,6 +208,66 @@ test('a message during a run is queued, and can be dropped; the next one follows
   assert.deepEqual(await own(page).allInnerTexts(), ['slow, please', 'keep me']);
   assert.equal(requests.filter(({ method }) => method === 'DELETE').length, 1);
 });
+
+test('what is queued before the server has said yes can be taken back: nothing of it is left to send', async (t) => {
+  const opened = await open(t), { page } = opened, queued = page.locator('[data-state=queued]');
+  await say(page, 'slow, please');
+  await page.getByTestId('stop').waitFor();
+  await until('nothing is to be sent', () => isAllSent(page));
+  let answer; // held back, while its event is not
+  await page.route('**/agent/runs', async (route) => {
+    const response = await route.fetch();
+    answer = () => route.fulfill({ response });
+  });
+  await say(page, 'drop me');
+  await queued.getByRole('button', { name: 'Take back' }).click();
+  await until('its words are back', async () => await field(page).inputValue() === 'drop me');
+  await until('it is gone', async () => (await own(page).allInnerTexts()).join() === 'slow, please');
+  assert.ok(await isAllSent(page));
+  await answer();
+  await page.getByTestId('stop').click();
+  await page.getByTestId('stop').waitFor({ state: 'detached' });
+  assert.deepEqual(await own(page).allInnerTexts(), ['slow, please']);
+  assert.equal(await field(page).inputValue(), 'drop me');
+  assert.equal(runs(opened).length, 2);
+});
+
+// A reply pushes along what waits below it, also between the down and the up of a press.
+for (const [name, touch] of [['pointer', false], ['finger', true]]) {
+  test(`a press counts for what it began on, though that has moved on under the ${name}`, async (t) => {
+    const { page, context, requests } = await open(t, { height: 2400, touch }), queued = page.locator('[data-state=queued]');
+    const cdp = await context.newCDPSession(page), finger = (type, ...touchPoints) => cdp.send('Input.dispatchTouchEvent', { type, touchPoints });
+    const hand = touch ? { down: (x, y) => finger('touchStart', { x, y }), up: () => finger('touchEnd') }
+      : { down: (x, y) => page.mouse.move(x, y).then(() => page.mouse.down()), up: () => page.mouse.up() };
+    await say(page, 'slow, please');
+    await page.getByTestId('stop').waitFor();
+    for (const text of ['drop me', 'keep me']) await say(page, text);
+    await until('both are queued', async () => await queued.count() === 2);
+    const button = queued.first().getByRole('button', { name: 'Take back' });
+    await button.evaluate((node) => document.addEventListener('pointerdown', ({ target }) => { window.isOnIt = target === node; }, true));
+    const at = await until('it is pressed', async () => { // it may have moved before, too
+      const { x, y, width, height } = await button.boundingBox(), place = [x + width / 2, y + height / 2];
+      await hand.down(...place);
+      if (await page.evaluate(() => window.isOnIt)) return place;
+      return hand.up();
+    });
+    await until('something else is there', () => button.evaluate((node, [x, y]) => document.elementFromPoint(x, y) !== node, at));
+    await hand.up();
+    await until('one is left', async () => await queued.count() === 1);
+    await until('its words are back', async () => await field(page).inputValue() === 'drop me');
+
+    if (!touch) { // a finger that moves scrolls
+      await queued.getByRole('button', { name: 'Take back' }).hover();
+      await page.mouse.down();
+      await page.mouse.move(10, 10);
+      await page.mouse.up();
+    }
+    await page.getByTestId('stop').click();
+    await replies(page, 'Hello. 你好。').waitFor();
+    assert.deepEqual(await own(page).allInnerTexts(), ['slow, please', 'keep me']);
+    assert.equal(requests.filter(({ method }) => method === 'DELETE').length, 1);
+  });
+}
 
 test('drafts: one each conversation, over a reload; gone once sent', async (t) => {
   const { page } = await open(t);

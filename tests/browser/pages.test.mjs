@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import { run } from '../api/home.mjs';
-import { screen, startScripted, until } from './kit.mjs';
+import { drawn, screen, startScripted, until } from './kit.mjs';
 import { ended } from './long.mjs';
 import { API, begin, call, CONFIG, inboxOf, LINES, log, row, say, stage } from './stage.mjs';
 
@@ -43,6 +43,22 @@ describe('the list of conversations', () => {
     await row(page, 'talk number 33').getByRole('link').click();
     await log(page).getByText('Hello there.').waitFor();
     assert.equal(await page.locator('[data-testid=thread] [aria-current=page]').innerText().then((text) => text.split('\n')[0]), 'talk number 33');
+  });
+
+  test('shows more of it, though it is read anew meanwhile', async () => {
+    const { page } = await open('', { at });
+    await row(page, 'talk number 33').waitFor();
+    const isFirst = (url) => url.pathname.endsWith('/threads') && !url.searchParams.has('cursor');
+    let pass;
+    const passed = new Promise((resolve) => { pass = resolve; });
+    await page.route((url) => url.searchParams.has('cursor'), (route) => passed.then(() => route.continue()));
+    await Promise.all([page.waitForRequest((one) => one.url().includes('cursor=')), page.getByRole('button', { name: 'Show more' }).click()]);
+    const anew = page.waitForResponse((one) => isFirst(new URL(one.url())));
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // somebody looks at it again
+    await (await anew).finished();
+    await drawn(page);
+    pass();
+    await until('all', async () => await page.getByTestId('thread').count() === 34);
   });
 
   test('one is renamed, in the list and over the page', async () => {

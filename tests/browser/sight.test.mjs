@@ -4,10 +4,14 @@
 // (tests/api/sight.mjs), a card is met at its head, and whoever may not approve is not asked to.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 
+import { buildFolder } from '../api/server.mjs';
 import { CASES, HARM, scriptOf, toolOf } from '../api/sight.mjs';
 import { axe, drawn, LONG, newPage, openBrowser, screen, startScripted, until } from './kit.mjs';
 
@@ -172,46 +176,58 @@ describe('nothing is approved that was not shown', () => {
 });
 
 describe('who may not approve', () => {
-  const CONFIG = 'agents: {assistant: {approvers: {calendar_write: approver}}}\n';
-  test('reads that somebody else decides, and is not counted as waited for', async (t) => {
-    const own = await startScripted(LINES, { config: CONFIG });
-    const pages = []; // they go before their server
-    t.after(async () => {
-      for (const done of pages) await done();
-      await own.stop();
-    });
-    const { execFile } = await import('node:child_process');
-    const { promisify } = await import('node:util');
-    const { join } = await import('node:path');
-    const { buildFolder } = await import('../api/server.mjs');
+  const MINE = /Your approval is needed|需要你的批准/;
+  const keys = {};
+  let own;
+  before(async () => {
+    own = await startScripted(LINES, { config: 'agents: {assistant: {approvers: {calendar_write: approver}}}\n' });
     const key = async (user, ...roles) => (await promisify(execFile)(join(buildFolder(), 'fermata'),
       ['key', 'add', '--user', user, ...roles.flatMap((role) => ['--role', role]), '--data', own.data])).stdout.trim();
-    const keys = { ann: await key('ann', 'user'), amy: await key('amy', 'user', 'approver') };
-    for (const [user, why, locale] of [['ann', /Somebody with the role “approver” decides this/, 'en'], ['amy', /另一位“approver”角色的人来决定/, 'zh-CN']]) {
-      await post('/runs', { threadId: user, messages: [{ role: 'user', content: 'book' }] }, { authorization: `Bearer ${keys[user]}` }, own);
-      const seen = await newPage(chromium.browser, { url: `${own.url}/`, locale });
-      pages.push(seen.done);
-      seen.problems.allow(/401/);
-      const { page } = seen;
-      await page.evaluate((value) => fetch('api/v1/session', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ key: value }) }), keys[user]);
-      await page.goto(`${own.url}/#/t/${user}`);
-      await page.reload();
-      const card = page.getByTestId('confirm-card');
+    for (const [user, ...roles] of [['ann', 'user'], ['amy', 'user', 'approver'], ['bob', 'user']]) keys[user] = await key(user, ...roles);
+  });
+  after(() => own?.stop());
+
+  // What they have asked for, as they see it.
+  async function ask(t, user, locale) {
+    const threadId = `${user}-${locale}`, content = locale === 'en' ? 'book' : 'book：请替我约一个会';
+    await post('/runs', { threadId, messages: [{ role: 'user', content }] }, { authorization: `Bearer ${keys[user]}` }, own);
+    const seen = await newPage(chromium.browser, { url: `${own.url}/`, locale }), { page } = seen;
+    t.after(seen.done);
+    seen.problems.allow(/401/);
+    await page.evaluate((value) => fetch('api/v1/session', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ key: value }) }), keys[user]);
+    await page.goto(`${own.url}/#/t/${threadId}`);
+    await page.reload();
+    return page;
+  }
+
+  // Neither in the words of the page nor in those of the server, which makes the card in the language of the message.
+  for (const [locale, who] of [['en', 'Somebody with the role “approver” decides this.'], ['zh-CN', '需要“approver”角色的人来决定。']]) {
+    test(`does not read that their approval is needed, in what they have asked for: ${locale}`, async (t) => {
+      const page = await ask(t, 'bob', locale);
+      await page.getByTestId('confirm-card').getByText(who).waitFor();
+      assert.doesNotMatch(await wordsOf(page), MINE);
+      assert.doesNotMatch(await page.locator('body').innerText(), MINE);
+    });
+  }
+
+  for (const [user, why, locale] of [['ann', /Somebody with the role “approver” decides this/, 'en'], ['amy', /另一位“approver”角色的人来决定/, 'zh-CN']]) {
+    test(`reads that somebody else decides, and is not counted as waited for: ${user}`, async (t) => {
+      const page = await ask(t, user, locale), card = page.getByTestId('confirm-card');
       await card.waitFor();
       assert.equal(await card.getAttribute('data-may'), 'no');
       await page.getByTestId('waiting-approver').getByText(why).waitFor();
       const words = await wordsOf(page);
-      assert.doesNotMatch(words, /Your approval is needed|需要你的批准/);
+      assert.doesNotMatch(words, MINE);
       assert.match(words, /Waiting for an approver|等待批准者/);
       assert.equal(await rowOf(page).count(), 0, 'no controls');
       await drawn(page);
-      // amy may approve what ann asked for: that one is hers to answer
+      // amy may approve what the others asked for: that is hers to answer
       assert.equal(await page.getByTestId('inbox-count').count(), user === 'ann' ? 0 : 1);
       assert.equal(/^\(\d/.test(await page.title()), user === 'amy');
       assert.doesNotMatch(await page.getByTestId('step-intent').innerText(), /waiting for you|等待你/);
       await screen(page, `sight-role-${user}`);
-    }
-  });
+    });
+  }
 });
 
 describe('a rejection', () => {

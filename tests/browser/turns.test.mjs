@@ -12,14 +12,16 @@ const look = { name: 'calendar_read', args: { from: '2030-01-31T00:00:00+08:00',
 const large = { name: 'large', args: {} };
 const big = { rows: Array.from({ length: 400 }, (_, n) => `row ${n} 第${n}行`) };
 const ACTIONS = [
-  { label: 'Go', action: { type: 'navigation', path: '/inbox', params: { of: 'two words', n: 2 } } },
+  { label: 'Go', action: { type: 'navigation', path: '/inbox' } },
   { label: 'Open', action: { type: 'url', url: '/healthz' } },
   { label: 'Event', action: { type: 'event', event: 'picked', payload: { n: 1 } } },
   { label: 'Tool', action: { type: 'tool', toolId: 'calendar_read', params: look.args } },
   { label: 'Copy', action: { type: 'copy', content: 'copied words 复制' } },
   { label: 'Send', action: { type: 'payload', payload: { answer: 'yes' } } },
-  { label: 'Lost', action: { type: 'navigation', path: '/orders/7' } },
 ];
+const NOWHERE = ['/orders/7', '/t/nobodys', '/t', '/inbox%zz'];
+const PLACES = [['/inbox', { of: 'two words', n: 2 }], ['/settings?of=a', { tab: ['b'] }], ...NOWHERE.map((path) => [path, { n: 1 }])];
+const cardOf = (actions) => ({ name: 'show_card', args: { version: '2.1', intent: 'data', status: 'info', title: 'Buttons', items: [{ key: 'a', value: 1 }], actions } });
 const LINES = [
   { match: '^walk', turns: [{ text: 'First.', delay_ms: 1500, calls: [look] }, { text: 'Reported.', delay_ms: 1500, chunk: 2, gap_ms: 60 }] },
   { match: '^fail', turns: [{ text: 'x', fail: { at: 'start', status: 400 }, delay_ms: 100 }] },
@@ -28,7 +30,8 @@ const LINES = [
   { match: '^large', turns: [{ calls: [{ name: 'large', args: {} }] }, { text: 'Done.' }] },
   { match: '^broken', turns: [{ calls: [{ name: 'broken', args: {} }] }, { text: 'It failed.' }] },
   { match: '^many', turns: [{ calls: [large, large] }, { calls: [large, large, large] }, { text: 'Done.' }] },
-  { match: '^card', turns: [{ text: 'See:', calls: [{ name: 'show_card', args: { version: '2.1', intent: 'data', status: 'info', title: 'Buttons', items: [{ key: 'a', value: 1 }], actions: ACTIONS } }] }] },
+  { match: '^card', turns: [{ text: 'See:', calls: [cardOf(ACTIONS)] }] },
+  { match: '^places', turns: [{ text: 'See:', calls: [cardOf(PLACES.map(([path, params]) => ({ label: path, action: { type: 'navigation', path, params } })))] }] },
   { match: '^think', turns: [{ reasoning: 'I **think** so.', text: 'So it is.' }] },
   { match: '^plan', turns: [{ calls: [{ name: 'submit_plan', args: { steps: [{ content: 'Look', done_when: 'seen' }, { content: 'Tell' }] } }] }, { calls: [look] }, { text: 'Looked.' }, { text: 'Told.' }, { text: 'The report.' }] },
   { turns: [{ text: 'Hello.' }] },
@@ -227,11 +230,36 @@ test('the six actions of a card', async (t) => {
   await page.locator('article[data-kind=agent]').nth(2).waitFor(); // it began a run
   assert.equal(pressed().length, 2);
 
-  const here = page.url();
-  await button('Lost').first().click();
-  await page.getByText('There is no such place here').first().waitFor();
-  assert.equal(page.url(), here, 'still in the chat');
   await button('Go').first().click();
-  await until('the inbox', () => page.url().endsWith('#/inbox?of=two+words&n=2'));
   await page.getByTestId('inbox').waitFor();
 });
+
+const place = (page, label) => page.getByTestId('ui-schema').getByRole('button', { name: label, exact: true }).first();
+const hashOf = (page) => new URL(page.url()).hash;
+
+test('a card leads to a place of the page, with its parameters', async (t) => {
+  const { page } = await open(t);
+  await say(page, 'places');
+  await place(page, '/inbox').click();
+  await page.getByTestId('inbox').waitFor();
+  assert.equal(hashOf(page), '#/inbox?of=two+words&n=2');
+  await page.goBack();
+  await place(page, '/settings?of=a').click();
+  await page.getByTestId('settings').waitFor();
+  assert.equal(hashOf(page), `#/settings?${new URLSearchParams({ of: 'a', tab: '["b"]' })}`);
+});
+
+for (const path of NOWHERE) {
+  test(`a card that leads nowhere does not leave the chat, and says so: ${path}`, async (t) => {
+    const { page, problems } = await open(t);
+    problems.allow(/404/); // of the conversation that is looked for
+    await say(page, 'places');
+    await place(page, path).waitFor();
+    const here = hashOf(page), said = page.getByText('There is no such place here');
+    await place(page, path).click();
+    await until('something comes of it', async () => hashOf(page) !== here || await said.count() > 0);
+    assert.equal(hashOf(page), here);
+    await said.first().waitFor();
+    await page.locator('article[data-kind=user]').getByText('places', { exact: true }).waitFor();
+  });
+}

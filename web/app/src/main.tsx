@@ -13,6 +13,7 @@ import { tryAgain } from './later.js';
 import { access, enter, network } from './link.js';
 import { begin as tell } from './notify.js';
 import { begin as send } from './outbox.js';
+import { begin as press } from './press.js';
 import { begin as list } from './threads.js';
 import { heading } from './view/header.js';
 import { Shell } from './view/shell.js';
@@ -37,4 +38,5 @@ effect(() => { if (network.value === 'open') tryAgain(); });
 for (const type of ['dragover', 'drop']) addEventListener(type, (event) => { // a file that misses its place does not take ours
   if ((event as DragEvent).dataTransfer!.types.includes('Files')) event.preventDefault();
 });
+press();
 void enter();

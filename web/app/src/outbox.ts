@@ -120,10 +120,11 @@ export function takeBack(id: string): Outgoing | undefined {
   return one;
 }
 
-// The conversation is like this: what was stored before has shown itself, or never will. What has a row was stored, whether
-// we heard so or not.
-export function shown({ threadId, seq: now, messages }: ThreadState): void {
-  for (const { id, state, seq } of outgoingTo(threadId)) if (state === 'sent' ? seq! < now : messages.some((one) => one.id === id)) drop(id);
+// The conversation is like this: what was stored before has shown itself, or never will. What has a row, or waits its turn, was
+// stored, whether we heard so or not: once that is taken back nothing of it may be left to send.
+export function shown({ threadId, seq: now, messages, queue }: ThreadState): void {
+  const isStored = (id: string) => [messages, ...queue.map((one) => one.messages)].some((rows) => rows.some((one) => one.id === id));
+  for (const { id, state, seq } of outgoingTo(threadId)) if (state === 'sent' ? seq! < now : isStored(id)) drop(id);
 }
 
 // ---- sending ----

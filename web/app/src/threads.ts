@@ -24,12 +24,13 @@ export const title = computed(() => known.value[current.value?.id ?? '']?.title)
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 let round = 0;
+let latest: Promise<void> | undefined; // the list as it is read anew
 
 const learn = (list: Thread[]): void => { known.value = { ...known.value, ...Object.fromEntries(list.map((one) => [one.threadId, one])) }; };
 
 export function refresh(): void {
   clearTimeout(timer);
-  timer = setTimeout(() => void load(), QUIET_MS);
+  timer = setTimeout(() => { latest = load(); }, QUIET_MS);
 }
 
 // The first page, or the one behind the cursor.
@@ -50,7 +51,16 @@ async function load(cursor?: string): Promise<void> {
   }
 }
 
-export const loadMore = (): Promise<void> => load(more.value);
+// By a press, which counts also when the list is read anew meanwhile: that begins at its first page, and another cursor leads on.
+export async function loadMore(): Promise<void> {
+  const of = search.value;
+  for (let at = -1; at !== round;) {
+    for (let one; one !== latest;) await (one = latest);
+    if (search.value !== of || !more.value) return;
+    at = round;
+    await load(more.value);
+  }
+}
 
 // ---- changing one ----
 

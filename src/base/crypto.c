@@ -2,6 +2,11 @@
  *
  * OpenSSL, behind the one file that talks to it: random bytes, SHA-256, HMAC, HKDF, AES, SHA-1 for
  * a handshake; hex and base64.
+ *
+ * To look up an algorithm and to make a context costs OpenSSL more than to hash a short text, and an
+ * HMAC makes several. So SHA-256 is looked up once for the process, and each thread has its own
+ * (struct own): a context, the states behind the keys that it used last, and random bytes in stock.
+ * A thread takes them along when it ends.
  */
 #include "base/crypto.h"
 
@@ -10,13 +15,91 @@
 #include <limits.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
-#include <openssl/sha.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+#include "base/mem.h"
+
+enum {
+    BLOCK_BYTES = 64, /* of SHA-256: an HMAC's key is that long */
+    KEYS_KEPT = 4,    /* the audit trail's, that of bindings, and two that come and go */
+    STOCK_BYTES = 512,
+};
+
+struct mac_key {
+    unsigned char bytes[BLOCK_BYTES]; /* with zeros behind it */
+    EVP_MD_CTX *inner, *outer;        /* behind their first block; NULL: nothing is here yet */
+};
+
+static _Thread_local struct own {
+    EVP_MD_CTX *context;
+    struct mac_key keys[KEYS_KEPT];
+    size_t next_key; /* to go */
+    unsigned char stock[STOCK_BYTES];
+    size_t stock_left; /* at its end */
+} * own;
+
+static EVP_MD *sha256;
+static pthread_key_t own_ends;
+
+static EVP_MD_CTX *context_new(void)
+{
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    if (!ctx || !EVP_DigestInit_ex(ctx, sha256, NULL)) abort();
+    return ctx;
+}
+
+static void own_free(void *arg)
+{
+    struct own *ended = arg;
+    for (size_t i = 0; i < KEYS_KEPT; i++) {
+        EVP_MD_CTX_free(ended->keys[i].inner);
+        EVP_MD_CTX_free(ended->keys[i].outer);
+    }
+    EVP_MD_CTX_free(ended->context);
+    crypto_wipe(ended, sizeof *ended);
+    free(ended);
+    own = NULL; /* the end of something else may still hash */
+}
+
+/* In a child, which would give out what its parent gives out. */
+static void stock_forget(void)
+{
+    if (!own) return;
+    crypto_wipe(own->stock, sizeof own->stock);
+    own->stock_left = 0;
+}
+
+static void setup_process(void)
+{
+    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (!sha256 || pthread_key_create(&own_ends, own_free) ||
+        pthread_atfork(NULL, NULL, stock_forget))
+        abort();
+}
+
+static const EVP_MD *sha256_get(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, setup_process);
+    return sha256;
+}
+
+static struct own *own_get(void)
+{
+    if (own) return own;
+    sha256_get();
+    struct own *made = mem_new(sizeof *made);
+    made->context = context_new();
+    if (pthread_setspecific(own_ends, made)) abort();
+    return own = made;
+}
+
+/* ---- random bytes ---- */
 
 void crypto_random(void *out, size_t size)
 {
@@ -31,9 +114,39 @@ void crypto_random(void *out, size_t size)
     }
 }
 
+void crypto_nonce(void *out, size_t size)
+{
+    struct own *mine = own_get();
+    assert(size <= STOCK_BYTES);
+    if (mine->stock_left < size) {
+        crypto_random(mine->stock, STOCK_BYTES);
+        mine->stock_left = STOCK_BYTES;
+    }
+    unsigned char *from = mine->stock + STOCK_BYTES - mine->stock_left;
+    memcpy(out, from, size);
+    crypto_wipe(from, size); /* what was given out is nowhere else */
+    mine->stock_left -= size;
+}
+
+/* ---- hashes ---- */
+
+/* The end of what the context has taken. */
+static void hash_end(EVP_MD_CTX *ctx, unsigned char out[static HASH_BYTES])
+{
+    if (!EVP_DigestFinal_ex(ctx, out, NULL)) abort();
+}
+
+static void hash_add(EVP_MD_CTX *ctx, str data)
+{
+    if (data.len && !EVP_DigestUpdate(ctx, data.p, data.len)) abort();
+}
+
 void crypto_sha256(str data, unsigned char out[static HASH_BYTES])
 {
-    if (!EVP_Digest(data.p, data.len, out, NULL, EVP_sha256(), NULL)) abort();
+    EVP_MD_CTX *ctx = own_get()->context;
+    if (!EVP_DigestInit_ex(ctx, sha256, NULL)) abort();
+    hash_add(ctx, data);
+    hash_end(ctx, out);
 }
 
 void crypto_sha1(str data, unsigned char out[static SHA1_BYTES])
@@ -99,21 +212,19 @@ static EVP_MD_CTX *context(struct crypto_hash *hash)
 
 struct crypto_hash *crypto_hash_new(void)
 {
-    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    if (!ctx || !EVP_DigestInit_ex(ctx, EVP_sha256(), NULL)) abort();
-    return (struct crypto_hash *)(void *)ctx;
+    sha256_get();
+    return (struct crypto_hash *)(void *)context_new();
 }
 
 void crypto_hash_add(struct crypto_hash *hash, str data)
 {
-    if (!EVP_DigestUpdate(context(hash), data.p, data.len)) abort();
+    hash_add(context(hash), data);
 }
 
 void crypto_hash_take(struct crypto_hash *hash, unsigned char out[static HASH_BYTES])
 {
-    if (!EVP_DigestFinal_ex(context(hash), out, NULL) ||
-        !EVP_DigestInit_ex(context(hash), EVP_sha256(), NULL))
-        abort();
+    hash_end(context(hash), out);
+    if (!EVP_DigestInit_ex(context(hash), sha256, NULL)) abort();
 }
 
 void crypto_hash_free(struct crypto_hash *hash)
@@ -121,13 +232,53 @@ void crypto_hash_free(struct crypto_hash *hash)
     EVP_MD_CTX_free(context(hash));
 }
 
+/* ---- HMAC ---- */
+
+static void mac_begin(EVP_MD_CTX **ctx, const unsigned char *key, unsigned char pad)
+{
+    unsigned char block[BLOCK_BYTES];
+    for (size_t i = 0; i < BLOCK_BYTES; i++) block[i] = key[i] ^ pad;
+    if (!*ctx)
+        *ctx = context_new();
+    else if (!EVP_DigestInit_ex(*ctx, sha256, NULL))
+        abort();
+    hash_add(*ctx, (str){(const char *)block, sizeof block});
+    crypto_wipe(block, sizeof block);
+}
+
+/* RFC 2104: a key that is longer than a block is its hash. */
+static const struct mac_key *mac_key(struct own *mine, str key)
+{
+    unsigned char bytes[BLOCK_BYTES] = {0};
+    if (key.len > BLOCK_BYTES)
+        crypto_sha256(key, bytes);
+    else if (key.len)
+        memcpy(bytes, key.p, key.len);
+    struct mac_key *found = NULL;
+    for (size_t i = 0; i < KEYS_KEPT && !found; i++)
+        if (mine->keys[i].inner && memcmp(mine->keys[i].bytes, bytes, BLOCK_BYTES) == 0)
+            found = &mine->keys[i];
+    if (!found) {
+        found = &mine->keys[mine->next_key++ % KEYS_KEPT];
+        memcpy(found->bytes, bytes, BLOCK_BYTES);
+        mac_begin(&found->inner, bytes, 0x36);
+        mac_begin(&found->outer, bytes, 0x5c);
+    }
+    crypto_wipe(bytes, sizeof bytes);
+    return found;
+}
+
 void crypto_hmac(str key, str data, unsigned char out[static HASH_BYTES])
 {
-    unsigned len = 0;
-    const char *bytes = data.len ? data.p : ""; /* HMAC refuses NULL, also for no bytes */
-    if (!HMAC(EVP_sha256(), key.len ? key.p : "", (int)key.len, (const unsigned char *)bytes,
-              data.len, out, &len))
-        abort();
+    struct own *mine = own_get();
+    const struct mac_key *kept = mac_key(mine, key);
+    unsigned char inner[HASH_BYTES];
+    if (!EVP_MD_CTX_copy_ex(mine->context, kept->inner)) abort();
+    hash_add(mine->context, data);
+    hash_end(mine->context, inner);
+    if (!EVP_MD_CTX_copy_ex(mine->context, kept->outer)) abort();
+    hash_add(mine->context, (str){(const char *)inner, sizeof inner});
+    hash_end(mine->context, out);
 }
 
 void crypto_subkey(str secret, str label, unsigned char out[static HASH_BYTES])

@@ -11,7 +11,12 @@
 
 enum { HASH_BYTES = 32, HASH_HEX_BYTES = 65 };
 
-void crypto_random(void *out, size_t size);
+void crypto_random(void *out, size_t size); /* from the kernel, for whatever is a secret */
+
+/* Random bytes of which the thread has some in stock, for what is made all the time and is none: ids,
+ * seeds of tables. At most 512. */
+void crypto_nonce(void *out, size_t size);
+
 void crypto_sha256(str data, unsigned char out[static HASH_BYTES]);
 
 /* SHA-1, broken as a hash: only where a protocol asks for it: the handshake of RFC 6455, where it

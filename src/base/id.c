@@ -22,7 +22,7 @@ void id_make(const unsigned char random[static ID_RANDOM_BYTES], char out[static
 void id_random(char out[static ID_BYTES])
 {
     unsigned char random[ID_RANDOM_BYTES];
-    crypto_random(random, sizeof random);
+    crypto_nonce(random, sizeof random);
     id_make(random, out);
 }
 

@@ -249,7 +249,7 @@ static bool key_is_new(struct parser *p, struct key_set *set, const struct json 
         return true;
     }
     if (!set->capacity) { /* begun with the members that the object has so far */
-        if (!p->seeded) crypto_random(p->seed, sizeof p->seed);
+        if (!p->seeded) crypto_nonce(p->seed, sizeof p->seed);
         p->seeded = true;
         set->capacity = 4 * KEY_SET_FROM;
         set->slots = arena_array(p->arena, set->capacity, sizeof *set->slots);

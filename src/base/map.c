@@ -22,7 +22,7 @@ struct map_slot {
 void map_init(struct map *map, size_t count_max)
 {
     *map = (struct map){.count_max = count_max};
-    crypto_random(map->seed, sizeof map->seed);
+    crypto_nonce(map->seed, sizeof map->seed);
 }
 
 void map_done(struct map *map)

@@ -34,7 +34,7 @@ struct settle settle_by(const struct asker *by, str via)
                             .key_id = by->who.key_id,
                             .alone = by->alone,
                             .via = via};
-    crypto_random(settle.random, sizeof settle.random);
+    crypto_nonce(settle.random, sizeof settle.random);
     return settle;
 }
 

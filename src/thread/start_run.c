@@ -28,7 +28,7 @@ str new_id(struct arena *arena, const char *prefix)
 void start_run_init(struct start_run *start, const struct asker *by)
 {
     start->task_id = new_id(by->arena, "task_");
-    crypto_random(start->random, sizeof start->random);
+    crypto_nonce(start->random, sizeof start->random);
 }
 
 /* May one more wait on the thread? */

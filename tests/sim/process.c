@@ -35,6 +35,7 @@ enum err __real_outcome_save(struct db *db, struct arena *arena, const struct sa
 enum err __wrap_outcome_save(struct db *db, struct arena *arena, const struct saver *saver,
                              struct run *run, int64_t version, struct outcome *outcome, msec now);
 void __wrap_crypto_random(void *out, size_t len);
+void __wrap_crypto_nonce(void *out, size_t len);
 
 /* A person's job has its view and its resolutions on its stack. */
 void __wrap_graph_step(struct arena *arena, const struct view *view, const struct input *input,
@@ -80,6 +81,11 @@ void __wrap_crypto_random(void *out, size_t len)
         random_bytes(&living->random, bytes);
         memcpy((char *)out + at, bytes, len - at < sizeof bytes ? len - at : sizeof bytes);
     }
+}
+
+void __wrap_crypto_nonce(void *out, size_t len)
+{
+    __wrap_crypto_random(out, len);
 }
 
 /* Nobody here is a stranger. */

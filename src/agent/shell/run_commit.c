@@ -221,7 +221,7 @@ void live_run_step(struct live_run *live, struct input *input)
     input->agent = live_run_agent(live);
     input->binder = &o->saver->binder;
     input->tools = o->saver->tools;
-    crypto_random(input->random, sizeof input->random);
+    crypto_nonce(input->random, sizeof input->random);
     commit->turn = input->kind == INPUT_TURN || input->kind == INPUT_CANCEL;
     commit->shown = input->kind == INPUT_SHOW;
     commit->call_id = arena_str(&commit->arena, input->call_id);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/crypto.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -58,10 +61,42 @@ static void hmac(void **state)
          "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
         {{NULL, 0}, {NULL, 0}, "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad"},
     };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        unsigned char mac[HASH_BYTES];
-        crypto_hmac(rows[i].key, rows[i].data, mac);
-        assert_hash(mac, rows[i].mac);
+    for (size_t i = 0; i < 4 * COUNT(rows); i++) { /* a key again, and one that others replaced */
+        unsigned char mac[HASH_BYTES], other[HASH_BYTES];
+        size_t row = i * i % 7 % COUNT(rows);
+        crypto_hmac(rows[row].key, rows[row].data, mac);
+        assert_hash(mac, rows[row].mac);
+        const char key[] = {(char)i};
+        if (i % 3) crypto_hmac((str){key, sizeof key}, rows[row].data, other);
+        if (i % 3) assert_memory_not_equal(mac, other, HASH_BYTES);
+    }
+}
+
+static void *hash_alone(void *arg)
+{
+    for (int i = 0; i < 300; i++) {
+        unsigned char hash[2 * HASH_BYTES];
+        char key[] = {(char)('a' + i % 6)};
+        crypto_sha256(str_c(arg), hash);
+        crypto_hmac((str){key, sizeof key}, str_c(arg), hash + HASH_BYTES);
+        crypto_sha256((str){(char *)hash, sizeof hash}, hash);
+        crypto_hex((str){(char *)hash, HASH_BYTES}, arg);
+    }
+    return NULL;
+}
+
+/* Threads have nothing in common: each gets what one alone gets. */
+static void threads(void **state)
+{
+    (void)state;
+    pthread_t threads[3];
+    char texts[1 + COUNT(threads)][HASH_HEX_BYTES] = {0};
+    for (size_t i = 0; i < COUNT(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, hash_alone, texts[1 + i]), 0);
+    hash_alone(texts[0]);
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_string_equal(texts[1 + i], texts[0]);
     }
 }
 
@@ -96,6 +131,45 @@ static void randomness(void **state)
         assert_true(changed);
         assert_int_equal(bytes[sizes[i]], 7);
     }
+}
+
+/* None comes twice, from one stock or the next; the byte behind stays as it was. */
+static void nonces(void **state)
+{
+    (void)state;
+    static unsigned char seen[1000][17];
+    for (size_t i = 0; i < COUNT(seen); i++) {
+        seen[i][16] = 7;
+        crypto_nonce(seen[i], 16);
+        assert_int_equal(seen[i][16], 7);
+        for (size_t j = 0; j < i; j++) assert_memory_not_equal(seen[j], seen[i], 16);
+    }
+    unsigned char most[512] = {0}, none[512] = {0};
+    crypto_nonce(most, sizeof most);
+    assert_memory_not_equal(most, none, sizeof most);
+    crypto_nonce(none, 0);
+}
+
+/* A child does not give out what its parent has in stock. */
+static void nonces_of_a_child(void **state)
+{
+    (void)state;
+    unsigned char ours[16], theirs[16];
+    int ends[2];
+    crypto_nonce(ours, sizeof ours);
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        crypto_nonce(theirs, sizeof theirs);
+        _exit(write(ends[1], theirs, sizeof theirs) != sizeof theirs);
+    }
+    assert_int_equal(read(ends[0], theirs, sizeof theirs), sizeof theirs);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    crypto_nonce(ours, sizeof ours);
+    assert_memory_not_equal(ours, theirs, sizeof ours);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 static void wiping(void **state)
@@ -448,8 +522,11 @@ int test_crypto(void)
         cmocka_unit_test(sha256),
         cmocka_unit_test(in_pieces),
         cmocka_unit_test(hmac),
+        cmocka_unit_test(threads),
         cmocka_unit_test(subkeys),
         cmocka_unit_test(randomness),
+        cmocka_unit_test(nonces),
+        cmocka_unit_test(nonces_of_a_child),
         cmocka_unit_test(wiping),
         cmocka_unit_test(hex),
         cmocka_unit_test(sha1),

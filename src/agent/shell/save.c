@@ -238,9 +238,9 @@ static enum err save_decisions(struct save *save)
         struct grant grant = o->grants[i];
         e = grant_add(save->db, &grant);
     }
-    for (size_t i = 0; !e && i < o->audit_count; i++)
-        e = audit_add(save->db, save->saver->audit_key, save->run->thread, &o->audit[i]);
-    return e;
+    return e ? e
+             : audit_add_all(save->db, save->saver->audit_key, save->run->thread, o->audit,
+                             o->audit_count);
 }
 
 /* The row of the run, first: it says whether the rows that the step was taken from are still those of

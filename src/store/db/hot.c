@@ -268,6 +268,16 @@ static void compare(struct db *db, enum hot_kind kind, int64_t id, const struct 
 
 /* ---- asking ---- */
 
+const void *hot_see(struct db *db, enum hot_kind kind, int64_t id)
+{
+    struct hot *hot = db_hot(db);
+    struct hot_entry *entry = hot ? find(hot, kind, id) : NULL;
+    if (!entry || !entry->count) return NULL;
+    unlink_use(hot, entry);
+    link_newest(hot, entry);
+    return entry->block;
+}
+
 bool hot_get(struct db *db, enum hot_kind kind, int64_t id, const struct hot_shape *shape,
              struct arena *arena, hot_reader read, struct hot_rows *ret_rows)
 {

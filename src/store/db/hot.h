@@ -34,7 +34,8 @@ struct hot;
     X(HOT_CALLS)    /* of a run: all its calls, in their order */                  \
     X(HOT_OPEN)     /* of a thread: its open interactions */                       \
     X(HOT_GRANTS)   /* of a thread: grants that may count in it */                 \
-    X(HOT_MESSAGES) /* of a thread: its history, while that is short */
+    X(HOT_MESSAGES) /* of a thread: its history, while that is short */            \
+    X(HOT_CHAIN)    /* of an audit chain: its end, if that is sound */
 
 #define HOT_ENUM(kind) kind,
 enum hot_kind { HOT_KINDS(HOT_ENUM) HOT_KIND_COUNT };
@@ -69,6 +70,10 @@ enum err hot_rows(struct db *db, enum hot_kind kind, int64_t id, const struct ho
 /* Are any kept? Then those; `read` is only there for the comparison. */
 bool hot_get(struct db *db, enum hot_kind kind, int64_t id, const struct hot_shape *shape,
              struct arena *arena, hot_reader read, struct hot_rows *ret_rows);
+
+/* The first of those that are kept, in its place, until the next of these calls; who asks compares it.
+ * NULL: none. */
+const void *hot_see(struct db *db, enum hot_kind kind, int64_t id);
 
 bool hot_has(struct db *db, enum hot_kind kind, int64_t id, size_t *ret_count); /* how many */
 

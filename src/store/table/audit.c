@@ -25,21 +25,26 @@
  *        7 (chn_1)      1   2   3   closed <-- - - - - - - - - - '
  *        9 (chn_2)      1   2 ...
  *
+ * 5. The ends of chains that grew last are kept with the writing connection (hot.h): only of those
+ *    that are sound, and only as long as nobody else has written. What would be read in their place
+ *    is in SQLite's own memory, which is as old.
+ *
  * To add a field: a column that is empty in the rows there are, and it goes into the seal only if
  * it is not empty; the seals in the field must keep their values.
  */
 #include "store/table/audit.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/id.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "store/db/hot.h"
 #include "store/db/migrate.h"
 #include "store/db/sqlite.h"
 #include "store/db/store.h"
@@ -86,72 +91,99 @@ struct row {
     str last;
 };
 
-static void put_number(struct buf *out, int64_t number)
-{
-    char bytes[8];
-    for (int i = 0; i < 8; i++) bytes[i] = (char)((uint64_t)number >> (56 - 8 * i));
-    buf_append(out, (str){bytes, sizeof bytes});
-}
+/* A key, and its id, which is public: the beginning of a hash of the key, which has 32 random bytes. */
+struct sealer {
+    const unsigned char *key;
+    unsigned char id[AUDIT_KEY_ID_BYTES];
+};
 
-static void put_bytes(struct buf *out, str bytes)
-{
-    put_number(out, (int64_t)bytes.len);
-    buf_append(out, bytes);
-}
-
-/* The id is public: it is the beginning of a hash of the key, which has 32 random bytes. */
-static enum err seal_make(const unsigned char *key, struct buf *bytes, struct seal *ret_seal)
+static struct sealer sealer_make(const unsigned char *key)
 {
     static const char label[] = "fermata 1 audit key id";
+    struct sealer sealer = {.key = key};
     char named[sizeof label + HASH_BYTES];
     unsigned char id[HASH_BYTES];
-    if (bytes->full) return ERR_TOO_LARGE;
     memcpy(named, label, sizeof label);
     memcpy(named + sizeof label, key, HASH_BYTES);
     crypto_sha256((str){named, sizeof named}, id);
     crypto_wipe(named, sizeof named);
-    memcpy(ret_seal->bytes, id, AUDIT_KEY_ID_BYTES);
-    crypto_hmac((str){(const char *)key, HASH_BYTES}, buf_str(bytes),
+    memcpy(sealer.id, id, sizeof sealer.id);
+    return sealer;
+}
+
+/* What goes into a seal. */
+struct sealed {
+    size_t len;
+    bool full;
+    char bytes[AUDIT_ENTRY_BYTES_MAX];
+};
+
+static void put(struct sealed *out, const void *bytes, size_t len)
+{
+    out->full |= len > sizeof out->bytes - out->len;
+    if (out->full || !len) return;
+    memcpy(out->bytes + out->len, bytes, len);
+    out->len += len;
+}
+
+static void put_number(struct sealed *out, int64_t number)
+{
+    uint64_t bytes = htobe64((uint64_t)number);
+    put(out, &bytes, sizeof bytes);
+}
+
+static void put_bytes(struct sealed *out, str bytes)
+{
+    put_number(out, (int64_t)bytes.len);
+    put(out, bytes.p, bytes.len);
+}
+
+static enum err seal_make(const struct sealer *sealer, const struct sealed *sealed,
+                          struct seal *ret_seal)
+{
+    if (sealed->full) return ERR_TOO_LARGE;
+    memcpy(ret_seal->bytes, sealer->id, AUDIT_KEY_ID_BYTES);
+    crypto_hmac((str){(const char *)sealer->key, HASH_BYTES}, (str){sealed->bytes, sealed->len},
                 ret_seal->bytes + AUDIT_KEY_ID_BYTES);
     return OK;
 }
 
-static enum err seal_entry(const unsigned char *key, const struct row *row, str before,
+static enum err seal_entry(const struct sealer *sealer, const struct row *row, str before,
                            struct seal *ret_seal)
 {
     const str texts[] = {
         row->interaction_id, row->call_id, row->who, row->via, row->why, row->hash};
-    AUTO(buf_done) struct buf bytes;
-    buf_init(&bytes, AUDIT_ENTRY_BYTES_MAX);
-    put_bytes(&bytes, STR("entry"));
-    put_bytes(&bytes, before);
-    put_number(&bytes, row->thread);
-    put_number(&bytes, row->n);
-    put_number(&bytes, row->action);
-    put_number(&bytes, row->at);
-    for (size_t i = 0; i < COUNT(texts); i++) put_bytes(&bytes, texts[i]);
+    struct sealed sealed;
+    sealed.len = sealed.full = 0;
+    put_bytes(&sealed, STR("entry"));
+    put_bytes(&sealed, before);
+    put_number(&sealed, row->thread);
+    put_number(&sealed, row->n);
+    put_number(&sealed, row->action);
+    put_number(&sealed, row->at);
+    for (size_t i = 0; i < COUNT(texts); i++) put_bytes(&sealed, texts[i]);
     if (row->of.len || row->of_thread || row->total || row->last.len) {
-        put_bytes(&bytes, row->of);
-        put_number(&bytes, row->of_thread);
-        put_number(&bytes, row->total);
-        put_bytes(&bytes, row->last);
+        put_bytes(&sealed, row->of);
+        put_number(&sealed, row->of_thread);
+        put_number(&sealed, row->total);
+        put_bytes(&sealed, row->last);
     }
-    return seal_make(key, &bytes, ret_seal);
+    return seal_make(sealer, &sealed, ret_seal);
 }
 
 /* That the chain `server` knows it is sealed, too: else it could be made to have never been told.
  * Heads from before that chain have a seal without it, until they are taken over. */
-static enum err seal_head(const unsigned char *key, int64_t thread, int64_t count, str last,
+static enum err seal_head(const struct sealer *sealer, int64_t thread, int64_t count, str last,
                           bool known, struct seal *ret_seal)
 {
-    AUTO(buf_done) struct buf bytes;
-    buf_init(&bytes, AUDIT_ENTRY_BYTES_MAX);
-    put_bytes(&bytes, STR("head"));
-    put_number(&bytes, thread);
-    put_number(&bytes, count);
-    put_bytes(&bytes, last);
-    if (known) put_number(&bytes, 1);
-    return seal_make(key, &bytes, ret_seal);
+    struct sealed sealed;
+    sealed.len = sealed.full = 0;
+    put_bytes(&sealed, STR("head"));
+    put_number(&sealed, thread);
+    put_number(&sealed, count);
+    put_bytes(&sealed, last);
+    if (known) put_number(&sealed, 1);
+    return seal_make(sealer, &sealed, ret_seal);
 }
 
 /* Does a stored seal fit? If not, is it one of another key? */
@@ -176,6 +208,8 @@ struct head {
     int64_t count;
     struct seal last, seal;
     char name[CHAIN_NAME_BYTES];
+    int64_t end;  /* the entries that there are, whatever the head says */
+    bool present; /* its thread has not been deleted */
 };
 
 static bool seal_copy(str stored, struct seal *seal)
@@ -185,28 +219,45 @@ static bool seal_copy(str stored, struct seal *seal)
     return true;
 }
 
-static enum err head_read(struct db *db, const unsigned char *key, int64_t thread,
+static enum err head_read(struct db *db, const struct sealer *sealer, int64_t thread,
                           struct head *ret_head)
 {
     struct stmt *s =
-        db_prepare(db, "SELECT count, last, seal, known, closed, name FROM audit_chains"
-                       " WHERE chain=?1");
+        db_prepare(db, "SELECT count, last, seal, known, closed, name,"
+                       "  (SELECT max(n) FROM audit WHERE chain=?1),"
+                       "  EXISTS (SELECT 1 FROM threads WHERE id=?1 AND owner<>'')"
+                       " FROM (SELECT ?1 AS asked) LEFT JOIN audit_chains ON chain=asked");
     stmt_bind_i64(s, 1, thread);
-    struct head head = {.there = stmt_step(s), .fit = NO_FIT};
-    if (head.there) {
+    struct head head = {.fit = NO_FIT};
+    if (stmt_step(s)) {
         struct seal made;
         str last = stmt_str(s, 1), seal = stmt_str(s, 2);
+        head.there = !stmt_is_null(s, 0);
         head.count = stmt_i64(s, 0);
         head.known = stmt_i64(s, 3);
         head.closed = stmt_i64(s, 4);
         snprintf(head.name, sizeof head.name, "%.*s", STR_ARG(stmt_str(s, 5)));
-        bool whole = seal_copy(last, &head.last) && seal_copy(seal, &head.seal);
-        if (whole && seal_head(key, thread, head.count, last, head.known, &made) == OK)
+        head.end = stmt_i64(s, 6); /* NULL reads as 0 */
+        head.present = stmt_i64(s, 7);
+        bool whole = head.there && seal_copy(last, &head.last) && seal_copy(seal, &head.seal);
+        if (whole && seal_head(sealer, thread, head.count, last, head.known, &made) == OK)
             head.fit = seal_fit(seal, &made);
     }
     enum err e = stmt_end(s);
     if (!e) *ret_head = head;
     return e;
+}
+
+/* Most of the time a chain has only become longer. */
+static enum err head_grow(struct db *db, int64_t thread, const struct head *head)
+{
+    struct stmt *s =
+        db_prepare(db, "UPDATE audit_chains SET count=?2, last=?3, seal=?4 WHERE chain=?1");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, head->count);
+    stmt_bind_blob(s, 3, seal_str(&head->last));
+    stmt_bind_blob(s, 4, seal_str(&head->seal));
+    return stmt_run(s);
 }
 
 /* Whose thread it is stands beside a chain that begins. */
@@ -230,8 +281,6 @@ static enum err head_write(struct db *db, int64_t thread, const struct head *hea
     stmt_bind_str(s, 7, str_c(head->name));
     return stmt_run(s);
 }
-
-/* ---- appending ---- */
 
 static enum err entry_write(struct db *db, const struct row *row, const struct seal *seal)
 {
@@ -259,48 +308,108 @@ static enum err entry_write(struct db *db, const struct row *row, const struct s
     return stmt_run(s);
 }
 
-static enum err entries_end(struct db *db, int64_t thread, int64_t *ret_n)
+/* ---- ends that are kept ---- */
+
+struct kept_end {
+    unsigned char key_id[AUDIT_KEY_ID_BYTES]; /* under which it is sound */
+    struct head head;
+};
+static const struct hot_shape shape = {.size = sizeof(struct kept_end)};
+
+static bool kept_find(struct db *db, const struct sealer *sealer, int64_t thread,
+                      struct head *ret_head)
 {
-    struct stmt *s = db_prepare(db, "SELECT max(n) FROM audit WHERE chain=?1");
-    stmt_bind_i64(s, 1, thread);
-    int64_t n = stmt_step(s) ? stmt_i64(s, 0) : 0; /* NULL reads as 0 */
-    enum err e = stmt_end(s);
-    if (!e) *ret_n = n;
-    return e;
+    const struct kept_end *end = hot_see(db, HOT_CHAIN, thread);
+    if (!end || memcmp(end->key_id, sealer->id, sizeof sealer->id) != 0) return false;
+    *ret_head = end->head;
+    return true;
 }
+
+/* It stands so in the tables now. */
+static void kept_set(struct db *db, const struct sealer *sealer, int64_t thread,
+                     const struct head *head, bool sound)
+{
+    struct kept_end end = {.head = *head};
+    memcpy(end.key_id, sealer->id, sizeof end.key_id);
+    end.head.there = true;
+    end.head.fit = FITS;
+    end.head.end = head->count;
+    if (sound)
+        hot_put(db, HOT_CHAIN, thread, &shape, &end, 1);
+    else
+        hot_drop(db, HOT_CHAIN, thread);
+}
+
+/* 5. */
+static void kept_check(struct db *db, const struct sealer *sealer, int64_t thread,
+                       const struct head *kept)
+{
+#ifdef FERMATA_CHECKED
+    struct head read;
+    uint64_t statements = db_statements_take(db);
+    enum err e = head_read(db, sealer, thread, &read);
+    (void)db_statements_take(db);
+    db_statements_add(db, statements);
+    if (e) return; /* who asked sees it the next time */
+    assert(read.there && read.fit == FITS && read.count == kept->count);
+    assert(memcmp(&read.last, &kept->last, sizeof read.last) == 0);
+    assert(memcmp(&read.seal, &kept->seal, sizeof read.seal) == 0);
+    assert(read.known == kept->known && read.closed == kept->closed);
+    assert(strcmp(read.name, kept->name) == 0 && read.end <= kept->count);
+    assert(thread == SERVER_CHAIN || kept->closed || read.present);
+#else
+    (void)db, (void)sealer, (void)thread, (void)kept;
+#endif
+}
+
+/* ---- appending ---- */
 
 /* Where to append, and whether the chain is sound as far as its end can tell. What somebody left
  * there that the head does not know is passed over. */
-static enum err chain_end(struct db *db, const unsigned char *key, int64_t thread,
+static enum err chain_end(struct db *db, const struct sealer *sealer, int64_t thread,
                           struct head *ret_head, bool *ret_sound)
 {
     struct head head;
-    int64_t end = 0;
-    enum err e = head_read(db, key, thread, &head);
-    if (!e) e = entries_end(db, thread, &end);
+    if (kept_find(db, sealer, thread, &head)) {
+        kept_check(db, sealer, thread, &head);
+        *ret_head = head;
+        *ret_sound = true;
+        return head.count == INT64_MAX ? ERR_DAMAGED : OK;
+    }
+    enum err e = head_read(db, sealer, thread, &head);
     if (e) return e;
-    bool known = head.there && head.fit == FITS && head.count >= end;
-    bool fresh = !head.there && end == 0;
-    if (!known) head.count = end;
+    bool known = head.there && head.fit == FITS && head.count >= head.end;
+    bool fresh = !head.there && head.end == 0;
+    if (!known) head.count = head.end;
     if (head.count == INT64_MAX) return ERR_DAMAGED;
     *ret_head = head;
     *ret_sound = known || fresh;
     return OK;
 }
 
-/* The row behind the end of its chain: n, its seal and the head are made here. */
-static enum err append(struct db *db, const unsigned char *key, struct row *row, struct head *head,
-                       bool sound)
+/* The row behind the end of its chain: n and its seal are made here, and the head moves along. */
+static enum err append(struct db *db, const struct sealer *sealer, struct row *row,
+                       struct head *head)
 {
     struct seal seal;
     row->n = head->count + 1;
-    enum err e = seal_entry(key, row, seal_str(&head->last), &seal);
+    enum err e = seal_entry(sealer, row, seal_str(&head->last), &seal);
     if (!e) e = entry_write(db, row, &seal);
     if (e) return e;
     head->count = row->n;
     head->last = seal;
+    return OK;
+}
+
+/* The head of a chain to which something was appended. grown: nothing else of it has changed. */
+static enum err head_save(struct db *db, const struct sealer *sealer, int64_t thread,
+                          struct head *head, bool sound, bool grown)
+{
+    enum err e = OK;
     if (sound) /* 3. */
-        e = seal_head(key, row->thread, head->count, seal_str(&seal), head->known, &head->seal);
+        e = seal_head(sealer, thread, head->count, seal_str(&head->last), head->known, &head->seal);
+    if (!e) e = grown ? head_grow(db, thread, head) : head_write(db, thread, head);
+    if (!e) kept_set(db, sealer, thread, head, sound);
     return e;
 }
 
@@ -317,21 +426,22 @@ static struct row row_of(const struct audit_entry *entry, int64_t thread)
                         .hash = {(const char *)entry->hash, HASH_BYTES}};
 }
 
-static enum err server_append(struct db *db, const unsigned char *key, struct row *row)
+static enum err server_append(struct db *db, const struct sealer *sealer, struct row *row)
 {
     struct head head;
     bool sound = false;
-    enum err e = chain_end(db, key, SERVER_CHAIN, &head, &sound);
+    enum err e = chain_end(db, sealer, SERVER_CHAIN, &head, &sound);
     if (e) return e;
+    bool grown = head.there && head.known;
     row->thread = SERVER_CHAIN;
     head.known = true;
     snprintf(head.name, sizeof head.name, "server");
-    e = append(db, key, row, &head, sound);
-    return e ? e : head_write(db, SERVER_CHAIN, &head);
+    e = append(db, sealer, row, &head);
+    return e ? e : head_save(db, sealer, SERVER_CHAIN, &head, sound, grown);
 }
 
 /* What is told of a chain to the one that knows them all. */
-static enum err server_tell(struct db *db, const unsigned char *key, enum audit_action action,
+static enum err server_tell(struct db *db, const struct sealer *sealer, enum audit_action action,
                             int64_t thread, const struct head *head, str who, msec at)
 {
     const struct audit_entry entry = {.action = action, .who = who, .at = at};
@@ -342,17 +452,7 @@ static enum err server_tell(struct db *db, const unsigned char *key, enum audit_
         row.total = head->count;
         row.last = seal_str(&head->last);
     }
-    return server_append(db, key, &row);
-}
-
-static enum err thread_is(struct db *db, int64_t thread, bool *ret_there)
-{
-    struct stmt *s = db_prepare(db, "SELECT 1 FROM threads WHERE id=?1 AND owner<>''");
-    stmt_bind_i64(s, 1, thread);
-    bool there = stmt_step(s);
-    enum err e = stmt_end(s);
-    if (!e) *ret_there = there;
-    return e;
+    return server_append(db, sealer, &row);
 }
 
 /* At random: a chain that begins again where one was taken away is another one. */
@@ -363,55 +463,75 @@ static void name_chain(struct head *head)
     snprintf(head->name, sizeof head->name, "chn_%s", id);
 }
 
-/* The head as it is once the entry stands; known to the chain `server` from its first entry on. */
-static enum err add_row(struct db *db, const unsigned char *key, struct row *row, struct head *head,
-                        bool sound)
+/* Behind the entries of a thread's chain: the chain `server` knows it from the first of them on. */
+static enum err chain_save(struct db *db, const struct sealer *sealer, int64_t thread,
+                           struct head *head, bool sound, msec at)
 {
-    bool told = head->known;
+    bool told = head->known, grown = head->there && told && !head->closed;
+    enum err e = OK;
     head->known = true;
     if (!head->name[0]) name_chain(head);
-    enum err e = append(db, key, row, head, sound);
-    if (!e && !told)
-        e = server_tell(db, key, AUDIT_CHAIN_OPENED, row->thread, head, STR_EMPTY, row->at);
-    return e ? e : head_write(db, row->thread, head);
+    if (!told) e = server_tell(db, sealer, AUDIT_CHAIN_OPENED, thread, head, STR_EMPTY, at);
+    return e ? e : head_save(db, sealer, thread, head, sound, grown);
+}
+
+/* Whatever went wrong may stand in the tables in part. */
+static enum err added(struct db *db, enum err e)
+{
+    if (e) hot_drop_kind(db, HOT_CHAIN);
+    return e;
+}
+
+enum err audit_add_all(struct db *db, const unsigned char key[static HASH_BYTES], int64_t thread,
+                       const struct audit_entry *entries, size_t count)
+{
+    if (!count) return OK;
+    const struct sealer sealer = sealer_make(key);
+    struct head head;
+    bool sound = false;
+    enum err e = chain_end(db, &sealer, thread, &head, &sound);
+    if (e) return e;
+    if (!head.present || head.closed) return ERR_NOT_FOUND;
+    for (size_t i = 0; !e && i < count; i++) {
+        struct row row = row_of(&entries[i], thread);
+        e = append(db, &sealer, &row, &head);
+    }
+    if (!e) e = chain_save(db, &sealer, thread, &head, sound, entries[0].at);
+    return added(db, e);
 }
 
 enum err audit_add(struct db *db, const unsigned char key[static HASH_BYTES], int64_t thread,
                    const struct audit_entry *entry)
 {
-    struct head head;
-    bool sound = false, there = false;
-    enum err e = thread_is(db, thread, &there);
-    if (!e && !there) e = ERR_NOT_FOUND;
-    if (!e) e = chain_end(db, key, thread, &head, &sound);
-    if (e) return e;
-    if (head.closed) return ERR_NOT_FOUND;
-    struct row row = row_of(entry, thread);
-    return add_row(db, key, &row, &head, sound);
+    return audit_add_all(db, key, thread, entry, 1);
 }
 
 enum err audit_close(struct db *db, const unsigned char key[static HASH_BYTES], int64_t thread,
                      str who, str via, msec now)
 {
     const struct audit_entry entry = {.action = AUDIT_CLOSED, .who = who, .via = via, .at = now};
+    const struct sealer sealer = sealer_make(key);
     struct head head;
     bool sound = false;
-    enum err e = chain_end(db, key, thread, &head, &sound);
+    enum err e = chain_end(db, &sealer, thread, &head, &sound);
     if (e || head.closed || !head.count) return e;
     struct row row = row_of(&entry, thread);
     struct seal before = head.last;
     row.total = head.count;
     row.last = seal_str(&before);
     head.closed = true;
-    e = add_row(db, key, &row, &head, sound);
-    return e ? e : server_tell(db, key, AUDIT_CHAIN_CLOSED, thread, &head, who, now);
+    e = append(db, &sealer, &row, &head);
+    if (!e) e = chain_save(db, &sealer, thread, &head, sound, now);
+    if (!e) e = server_tell(db, &sealer, AUDIT_CHAIN_CLOSED, thread, &head, who, now);
+    return added(db, e);
 }
 
 enum err audit_note(struct db *db, const unsigned char key[static HASH_BYTES],
                     const struct audit_entry *entry)
 {
+    const struct sealer sealer = sealer_make(key);
     struct row row = row_of(entry, SERVER_CHAIN);
-    return server_append(db, key, &row);
+    return added(db, server_append(db, &sealer, &row));
 }
 
 static enum err next_unknown(struct db *db, int64_t *ret_thread)
@@ -427,6 +547,7 @@ static enum err next_unknown(struct db *db, int64_t *ret_thread)
 enum err audit_take_over(struct db *db, const unsigned char key[static HASH_BYTES], size_t limit,
                          msec now, bool *ret_end)
 {
+    const struct sealer sealer = sealer_make(key);
     for (size_t i = 0; i < limit; i++) {
         int64_t thread = 0;
         struct head head;
@@ -436,13 +557,13 @@ enum err audit_take_over(struct db *db, const unsigned char key[static HASH_BYTE
             *ret_end = true;
             return OK;
         }
-        e = head_read(db, key, thread, &head);
-        if (!e) e = server_tell(db, key, AUDIT_CHAIN_OPENED, thread, &head, STR_EMPTY, now);
+        e = head_read(db, &sealer, thread, &head);
+        if (!e) e = server_tell(db, &sealer, AUDIT_CHAIN_OPENED, thread, &head, STR_EMPTY, now);
         head.known = true;
         if (!e && head.fit == FITS)
-            e = seal_head(key, thread, head.count, seal_str(&head.last), true, &head.seal);
+            e = seal_head(&sealer, thread, head.count, seal_str(&head.last), true, &head.seal);
         if (!e) e = head_write(db, thread, &head);
-        if (e) return e;
+        if (e) return added(db, e);
     }
     *ret_end = false;
     return OK;
@@ -519,13 +640,13 @@ static void row_read(struct stmt *s, int64_t thread, struct row *row)
 }
 
 /* What is wrong with the entry behind the place; NULL: nothing, and the place moves to it. */
-static const char *entry_wrong(const unsigned char *key, const struct row *row, str stored,
+static const char *entry_wrong(const struct sealer *sealer, const struct row *row, str stored,
                                struct audit_place *place)
 {
     struct seal made;
     str before = {(const char *)place->seal, sizeof place->seal};
     if (row->n != place->n + 1) return "it is missing";
-    if (seal_entry(key, row, before, &made)) return "it is longer than any of ours";
+    if (seal_entry(sealer, row, before, &made)) return "it is longer than any of ours";
     enum fit fit = seal_fit(stored, &made);
     if (fit == OTHER_KEY) return "it was sealed with another secret, or its seal was changed";
     if (fit == NO_FIT) return "its seal does not fit: it was changed, or the one before it was";
@@ -537,18 +658,16 @@ static const char *entry_wrong(const unsigned char *key, const struct row *row, 
 }
 
 /* A chain that the chain `server` knows. Missing: with all its rows, or the end of a closed one. */
-static enum err check_known(struct db *db, const unsigned char *key, int64_t thread, str name,
+static enum err check_known(struct db *db, const struct sealer *sealer, int64_t thread, str name,
                             const struct row *row, struct fault *reterr)
 {
     struct head head;
     char says[CHAIN_NAME_BYTES];
-    int64_t end = 0;
     bool closing = row->action == AUDIT_CHAIN_CLOSED;
     snprintf(says, sizeof says, "%.*s", STR_ARG(name)); /* sealed: one of ours */
-    enum err e = head_read(db, key, thread, &head);
-    if (!e) e = entries_end(db, thread, &end);
+    enum err e = head_read(db, sealer, thread, &head);
     if (e) return fault(reterr, e, "the audit trail cannot be read: %s", db_message(db));
-    if (!head.there || !end || !str_eq(str_c(head.name), name))
+    if (!head.there || !head.end || !str_eq(str_c(head.name), name))
         return fault(reterr, ERR_DAMAGED, "chain %s: it is missing", says);
     if (closing && (head.count != row->total || !str_eq(seal_str(&head.last), row->last)))
         return fault(reterr, ERR_DAMAGED,
@@ -559,7 +678,7 @@ static enum err check_known(struct db *db, const unsigned char *key, int64_t thr
 }
 
 /* Entries of the place's thread; *ret_end: there are no more. */
-static enum err check_entries(struct db *db, const unsigned char *key, struct audit_place *place,
+static enum err check_entries(struct db *db, const struct sealer *sealer, struct audit_place *place,
                               size_t *left, struct audit_tally *tally, bool *ret_end,
                               struct fault *reterr)
 {
@@ -576,11 +695,11 @@ static enum err check_entries(struct db *db, const unsigned char *key, struct au
         end = !stmt_step(s);
         if (end) break;
         row_read(s, place->thread, &row);
-        wrong = entry_wrong(key, &row, stmt_str(s, 9), place);
+        wrong = entry_wrong(sealer, &row, stmt_str(s, 9), place);
         --*left;
         if (!wrong && place->thread != SERVER_CHAIN) tally->entries++;
         if (!wrong && place->thread == SERVER_CHAIN && row.of.len)
-            known = check_known(db, key, row.of_thread, row.of, &row, reterr);
+            known = check_known(db, sealer, row.of_thread, row.of, &row, reterr);
     }
     enum err e = stmt_end(s);
     if (known) return known;
@@ -642,15 +761,13 @@ static enum err check_listed(struct db *db, const struct audit_place *place,
                : broken(db, place->thread, place->n, reterr, "the chain server does not know it");
 }
 
-static enum err check_head(struct db *db, const unsigned char *key, const struct audit_place *place,
-                           struct fault *reterr)
+static enum err check_head(struct db *db, const struct sealer *sealer,
+                           const struct audit_place *place, struct fault *reterr)
 {
     struct head head;
-    int64_t end = 0;
-    enum err e = head_read(db, key, place->thread, &head);
-    if (!e) e = entries_end(db, place->thread, &end);
+    enum err e = head_read(db, sealer, place->thread, &head);
     if (e) return unreadable(db, e, reterr);
-    bool server = head.there || end;
+    bool server = head.there || head.end;
     if (place->thread == SERVER_CHAIN) e = check_all_there(db, server, reterr);
     if (e || (place->thread == SERVER_CHAIN && !server)) return e;
     const char *wrong = head_wrong(&head, place);
@@ -676,6 +793,7 @@ enum err audit_check(struct db *db, const unsigned char key[static HASH_BYTES],
                      struct audit_place *place, size_t limit, struct audit_tally *tally,
                      bool *ret_end, struct fault *reterr)
 {
+    const struct sealer sealer = sealer_make(key);
     for (size_t left = limit; left;) {
         if (!place->begun) {
             *place = (struct audit_place){.thread = SERVER_CHAIN, .begun = true, .inside = true};
@@ -690,8 +808,8 @@ enum err audit_check(struct db *db, const unsigned char key[static HASH_BYTES],
             *place = (struct audit_place){.thread = thread, .begun = true, .inside = true};
         }
         bool end = false;
-        enum err e = check_entries(db, key, place, &left, tally, &end, reterr);
-        if (!e && end) e = check_head(db, key, place, reterr);
+        enum err e = check_entries(db, &sealer, place, &left, tally, &end, reterr);
+        if (!e && end) e = check_head(db, &sealer, place, reterr);
         if (e) return e;
         if (!end) break;
         place->inside = false;

@@ -60,6 +60,10 @@ enum {
 enum err audit_add(struct db *db, const unsigned char key[static HASH_BYTES], int64_t thread,
                    const struct audit_entry *entry) MUST_USE;
 
+/* Several at once, in this order: the chain's head moves once. */
+enum err audit_add_all(struct db *db, const unsigned char key[static HASH_BYTES], int64_t thread,
+                       const struct audit_entry *entries, size_t count) MUST_USE;
+
 /* Its thread is being deleted, by `who`: the chain gets its last entry. A thread about which nothing
  * was noted has none. Closing again is fine. */
 enum err audit_close(struct db *db, const unsigned char key[static HASH_BYTES], int64_t thread,

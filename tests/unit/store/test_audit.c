@@ -345,6 +345,162 @@ static void names_that_are_no_text(void **state)
     assert_broken(t->db, "(\?\?/t1), entry 1", "half a character");
 }
 
+/* ---- ends that are kept from one transaction to the next ---- */
+
+enum { KEEP_BYTES = 100 * 1000 };
+
+static void begin(struct db *db)
+{
+    assert_int_equal(db_begin(db), OK);
+}
+
+static void commit(struct db *db)
+{
+    bool unknown;
+    assert_int_equal(db_commit(db, &unknown), OK);
+}
+
+static void in_transactions(void **state)
+{
+    struct db_fixture *t = *state;
+    db_keep(t->db, KEEP_BYTES);
+    trail_make(t->db);
+    for (int i = 0; i < 3; i++) {
+        begin(t->db);
+        add(t->db, 1, 2);
+        add(t->db, 4, 1); /* which opens it */
+        commit(t->db);
+        assert_intact(t->db, THREADS + 1, ENTRIES + 3 * (i + 1));
+    }
+    add(t->db, 1, 1); /* alone */
+    begin(t->db);
+    add(t->db, 1, 1);
+    assert_int_equal(audit_close(t->db, key, 1, STR("ann"), STR("api"), 2000), OK);
+    commit(t->db);
+    begin(t->db);
+    struct audit_entry entry = entry_of(9);
+    assert_int_equal(audit_add(t->db, key, 1, &entry), ERR_NOT_FOUND);
+    commit(t->db);
+    assert_intact(t->db, THREADS + 1, ENTRIES + 9 + 3);
+}
+
+/* What was undone is not gone on from; nor what failed half way. */
+static void undone(void **state)
+{
+    struct db_fixture *t = *state;
+    db_keep(t->db, KEEP_BYTES);
+    trail_make(t->db);
+    begin(t->db);
+    add(t->db, 1, 1);
+    commit(t->db);
+    begin(t->db);
+    add(t->db, 1, 2);
+    add(t->db, 4, 1);
+    assert_int_equal(db_rollback(t->db), OK);
+    begin(t->db);
+    add(t->db, 1, 1);
+    assert_int_equal(db_savepoint(t->db), OK);
+    add(t->db, 1, 1);
+    add(t->db, 4, 3);
+    assert_int_equal(db_savepoint_undo(t->db), OK);
+    assert_int_equal(db_savepoint_release(t->db), OK);
+    add(t->db, 4, 1);
+    commit(t->db);
+    assert_intact(t->db, THREADS + 1, ENTRIES + 3);
+
+    begin(t->db);
+    struct audit_entry entries[] = {entry_of(1), entry_of(2)};
+    char text[AUDIT_ENTRY_BYTES_MAX];
+    memset(text, 'x', sizeof text);
+    entries[1].why = (str){text, sizeof text};
+    assert_int_equal(audit_add_all(t->db, key, 1, entries, 2), ERR_TOO_LARGE);
+    assert_int_equal(db_rollback(t->db), OK);
+    begin(t->db);
+    add(t->db, 1, 1);
+    commit(t->db);
+    assert_intact(t->db, THREADS + 1, ENTRIES + 4);
+}
+
+/* As many chains as there is room for, and some more. */
+static void many_kept(void **state)
+{
+    struct db_fixture *t = *state;
+    enum { MANY = 30 };
+    db_keep(t->db, 4000);
+    begin(t->db);
+    for (int i = 0; i < MANY; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%d", i + 1);
+        assert_int_equal(thread_made(t->db, "ann", name, "x", 1), i + 1);
+    }
+    commit(t->db);
+    for (int round = 0; round < 2; round++) {
+        begin(t->db);
+        for (int i = 0; i < MANY; i++) add(t->db, i + 1, 1);
+        commit(t->db);
+    }
+    struct audit_tally tally;
+    struct fault fault;
+    struct audit_place place = {0};
+    bool end = false;
+    tally = (struct audit_tally){0};
+    assert_int_equal(audit_check(t->db, key, &place, 10 * MANY, &tally, &end, &fault), OK);
+    assert_true(end);
+    assert_int_equal(tally.entries, 2 * MANY);
+}
+
+/* Somebody else at the file, while an end is kept: appending goes on from what is there, and mends
+ * nothing. */
+static void changed_by_others(void **state)
+{
+    struct db_fixture *t = *state;
+    static const struct {
+        const char *sql, *place;
+    } rows[] = {
+        {"UPDATE audit_chains SET count=2 WHERE chain=1", "(ann/t1), entry"},
+        {"DELETE FROM audit_chains WHERE chain=1", "it is missing"},
+        {"INSERT INTO audit SELECT chain, n+1, action, at, interaction_id, call_id, who, via, why,"
+         " hash, seal, of, of_chain, total, last FROM audit WHERE chain=1 AND n=4",
+         "(ann/t1), entry 5"},
+        {"DELETE FROM audit WHERE chain=1 AND n=4", "(ann/t1), entry 4"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        if (i) {
+            db_fixture_teardown(state);
+            db_fixture_setup(state);
+            t = *state;
+        }
+        db_keep(t->db, KEEP_BYTES);
+        trail_make(t->db);
+        begin(t->db);
+        add(t->db, 1, 1);
+        commit(t->db);
+        struct db *other = NULL;
+        assert_int_equal(db_open(path_in(t->folder, "fermata.db"), DB_WRITER, &other, NULL), OK);
+        assert_int_equal(db_script(other, rows[i].sql), OK);
+        db_close(other);
+        begin(t->db);
+        add(t->db, 1, 1);
+        commit(t->db);
+        assert_broken(t->db, rows[i].place, rows[i].sql);
+    }
+}
+
+/* Several at once are as one after the other. */
+static void all_at_once(void **state)
+{
+    struct db_fixture *t = *state;
+    trail_make(t->db);
+    const struct audit_entry entries[] = {entry_of(3), entry_of(4), entry_of(5)};
+    assert_int_equal(audit_add_all(t->db, key, 1, entries, 0), OK);
+    assert_int_equal(audit_add_all(t->db, key, 1, entries, 3), OK);
+    assert_int_equal(audit_add_all(t->db, key, 4, entries, 3), OK);
+    assert_int_equal(audit_add_all(t->db, key, 99, entries, 3), ERR_NOT_FOUND);
+    assert_intact(t->db, THREADS + 1, ENTRIES + 6);
+    assert_int_equal(number_of(t->db, "SELECT max(n) FROM audit WHERE chain=1 AND at=1005"), 6);
+    assert_int_equal(number_of(t->db, "SELECT at FROM audit WHERE of_chain=4"), 1003);
+}
+
 /* ---- limits and life ---- */
 
 static void too_large(void **state)
@@ -566,6 +722,11 @@ int test_audit(void)
         WITH_DB(rows_changed),
         WITH_DB(appending_mends_nothing),
         WITH_DB(names_that_are_no_text),
+        WITH_DB(in_transactions),
+        WITH_DB(undone),
+        WITH_DB(many_kept),
+        WITH_DB(changed_by_others),
+        WITH_DB(all_at_once),
         WITH_DB(too_large),
         WITH_DB(outlives_its_thread),
         WITH_DB(taken_over),

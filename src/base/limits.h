@@ -289,6 +289,8 @@ enum {
     HOT_ENTRY_BYTES_MAX = 128 * 1024, /* of one kind and thread; what is longer is read each time */
     HOT_BUCKETS = 8 * 1024,           /* 10,000 threads have some 60,000 entries */
     HOT_MESSAGES_MAX = 64,            /* of a thread's history that is kept: that of a short one */
+    STORE_BLOCK_BYTES_MAX = 6 * 1024, /* of SQLite's memory, kept for the next use: up to a page */
+    STORE_BLOCKS_KIB = 256,           /* of them, kept by a thread */
     STORE_BUSY_MS_MAX = 500,          /* waiting for a lock in the database file */
     STORE_WAL_PAGES = 4000,           /* 16 MiB of log: a page written often is copied once */
     STORE_WAL_PAGES_HIGH = 16 * 1000, /* readers kept it from starting anew: wait for them */

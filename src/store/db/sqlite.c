@@ -24,6 +24,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/plant.h"
+#include "store/db/blocks.h"
 #include "store/db/hot.h"
 #include "store/db/private.h"
 
@@ -140,11 +141,60 @@ static const struct {
     {ALL, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1}, /* the writer may from db_use_wal on */
 };
 
-/* The count of all memory costs a process-wide mutex in every allocation. This works only before
- * SQLite's first use in the process; too late is harmless. */
+static void *memory_new(int bytes)
+{
+    return block_new((size_t)bytes);
+}
+
+static void *memory_resize(void *p, int bytes)
+{
+    return block_resize(p, (size_t)bytes);
+}
+
+static int memory_bytes(void *p)
+{
+    return (int)block_bytes(p);
+}
+
+static int memory_rounded(int bytes)
+{
+    return (int)block_rounded((size_t)bytes);
+}
+
+static int memory_begin(void *arg)
+{
+    (void)arg;
+    return SQLITE_OK;
+}
+
+static void memory_end(void *arg)
+{
+    (void)arg;
+}
+
+static const sqlite3_mem_methods memory = {.xMalloc = memory_new,
+                                           .xFree = block_free,
+                                           .xRealloc = memory_resize,
+                                           .xSize = memory_bytes,
+                                           .xRoundup = memory_rounded,
+                                           .xInit = memory_begin,
+                                           .xShutdown = memory_end};
+
+/* Sanitizers watch malloc, and would not see who uses a block of ours after its end. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { OWN_MEMORY = false };
+#else
+enum { OWN_MEMORY = true };
+#endif
+
+/* The count of all memory costs a process-wide mutex in every allocation. Pages come one by one: 20 at
+ * once would be made for every table that lives as long as a statement, and has one page. This works
+ * only before SQLite's first use in the process; too late is harmless. */
 static void setup_process(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
+    if (OWN_MEMORY) sqlite3_config(SQLITE_CONFIG_MALLOC, &memory);
 }
 
 static enum err library_check(struct fault *reterr)

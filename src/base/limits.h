@@ -335,11 +335,14 @@ enum {
     LOCK_LOOK_MS = 100,                /* between two tries */
 
     /* Conversations. */
-    FACT_PAGE_BYTES_MAX = 256 * 1024,        /* data read in one go for a follower that lags */
-    SEARCH_QUERY_BYTES_MAX = 256,            /* a sentence */
-    NEEDLE_BYTES_MAX = 256,                  /* of a text to be found; its automaton: 256 KiB */
-    SEARCH_BYTES_MAX = 1 << 28,              /* of text looked at for one page: about a second */
-    SEARCH_ROW_BYTES = 256,                  /* what a row counts beside its text: finding it */
+    FACT_PAGE_BYTES_MAX = 256 * 1024, /* data read in one go for a follower that lags */
+    FACT_ROW_BYTES_MAX =
+        64 * 1024,                /* of a commit's facts in one row, unless a single one is longer:
+                                       what is read to get at one of them */
+    SEARCH_QUERY_BYTES_MAX = 256, /* a sentence */
+    NEEDLE_BYTES_MAX = 256,       /* of a text to be found; its automaton: 256 KiB */
+    SEARCH_BYTES_MAX = 1 << 28,   /* of text looked at for one page: about a second */
+    SEARCH_ROW_BYTES = 256,       /* what a row counts beside its text: finding it */
     SEARCH_CLOCK_BYTES = 64 * 1024,          /* looked at between two looks at the clock */
     SEARCH_MS_MAX = 2 * 1000,                /* of work for one page; the next one goes on */
     RUN_QUEUE_MAX = 1000,                    /* queued runs of a thread that are listed */

@@ -114,13 +114,12 @@ static enum err find_leg(struct db *db, struct arena *arena, int64_t thread, int
                          str *ret_leg)
 {
     struct fact started = {0}, ended = {.seq = seq + 1};
-    enum err e =
-        fact_last(db, arena, thread, STR_EMPTY, FACT_RUN_STARTED, FACT_RUN_STARTED, seq, &started);
+    enum err e = fact_last(db, arena, thread, STR_EMPTY, FACT_RUN_STARTED, FACT_RUN_STARTED, 0, seq,
+                           &started);
     bool none = e == ERR_NOT_FOUND, over = false;
     while (!e && !over) {
-        e = fact_last(db, arena, thread, STR_EMPTY, FACT_RUN_FINISHED, FACT_RUN_ERROR,
+        e = fact_last(db, arena, thread, STR_EMPTY, FACT_RUN_FINISHED, FACT_RUN_ERROR, started.seq,
                       ended.seq - 1, &ended);
-        if (!e && ended.seq < started.seq) break;
         over = !e && str_eq(ended.run_id, started.run_id);
     }
     if (e && e != ERR_NOT_FOUND) return e;

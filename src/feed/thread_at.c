@@ -41,12 +41,14 @@ static enum err read_rows(struct db *db, struct arena *arena, const struct threa
     return e;
 }
 
-/* The newest of two types: of the facts at hand, else of the store's. */
+/* The newest of two types behind a number: of the facts at hand, else of the store's. */
 static enum err last_of(struct db *db, struct arena *arena, const struct thread_at_want *want,
-                        str run_id, const char *type, const char *or_type, struct fact *ret_fact)
+                        str run_id, const char *type, const char *or_type, int64_t after,
+                        struct fact *ret_fact)
 {
     for (size_t i = want->fact_count; i > 0; i--) {
         const struct fact *fact = &want->facts[i - 1];
+        if (fact->seq <= after) break;
         if (fact->seq > want->seq || (run_id.len && !str_eq(fact->run_id, run_id))) continue;
         if (strcmp(fact->type, type) != 0 && strcmp(fact->type, or_type) != 0) continue;
         *ret_fact = *fact;
@@ -54,8 +56,8 @@ static enum err last_of(struct db *db, struct arena *arena, const struct thread_
     }
     int64_t upto =
         want->fact_count && want->facts[0].seq <= want->seq ? want->facts[0].seq - 1 : want->seq;
-    if (upto <= 0) return ERR_NOT_FOUND;
-    return fact_last(db, arena, want->thread, run_id, type, or_type, upto, ret_fact);
+    if (upto <= after) return ERR_NOT_FOUND;
+    return fact_last(db, arena, want->thread, run_id, type, or_type, after, upto, ret_fact);
 }
 
 static str state_of(struct arena *arena, str input)
@@ -83,12 +85,15 @@ static enum err read_leg(struct db *db, struct arena *arena, const struct thread
     struct fact started;
     struct run run;
     str input = STR_EMPTY;
-    enum err e =
-        last_of(db, arena, want, want->run_id, FACT_RUN_STARTED, FACT_RUN_STARTED, &started);
+    bool named = want->run_id.len > 0; /* then its facts need not be looked for before it */
+    enum err e = named ? run_find(db, arena, want->thread, want->run_id, &run) : OK;
+    if (!e)
+        e = last_of(db, arena, want, want->run_id, FACT_RUN_STARTED, FACT_RUN_STARTED,
+                    named ? run.start_seq : 0, &started);
     if (e) return e;
     thread_at->run_id = thread_at->wire_id = started.run_id;
     thread_at->began = started.seq;
-    e = run_find(db, arena, want->thread, started.run_id, &run);
+    if (!named) e = run_find(db, arena, want->thread, started.run_id, &run);
     if (e) return e;
     thread_at->model = run.model;
     if (want->wire_id.len)
@@ -107,7 +112,7 @@ static enum err read_step(struct db *db, struct arena *arena, const struct threa
     struct fact step;
     struct json *data = NULL;
     enum err e =
-        last_of(db, arena, want, thread_at->run_id, FACT_STEP_START, FACT_STEP_FINISH, &step);
+        last_of(db, arena, want, thread_at->run_id, FACT_STEP_START, FACT_STEP_FINISH, 0, &step);
     if (e) return e == ERR_NOT_FOUND ? OK : e;
     if (!str_eq(str_c(step.type), STR(FACT_STEP_START))) return OK;
     if (json_parse(arena, step.data, &data, NULL) == OK)
@@ -136,10 +141,8 @@ static enum err read_end(struct db *db, struct arena *arena, const struct thread
                          struct thread_at *thread_at)
 {
     enum err e = last_of(db, arena, want, thread_at->run_id, FACT_RUN_FINISHED, FACT_RUN_ERROR,
-                         &thread_at->ended);
-    if (!e && thread_at->ended.seq < thread_at->began) thread_at->ended.type = NULL;
-    if (e == ERR_NOT_FOUND) thread_at->ended.type = NULL;
-    if (e || !thread_at->ended.type) return e == ERR_NOT_FOUND ? OK : e;
+                         thread_at->began, &thread_at->ended);
+    if (e) return e == ERR_NOT_FOUND ? OK : e;
     e = facts_usage(db, want->thread, thread_at->run_id, thread_at->began, thread_at->ended.seq,
                     &thread_at->input_tokens, &thread_at->output_tokens);
     return e ? e : read_open(db, arena, thread_at);

@@ -16,6 +16,7 @@ import { inbox, interaction, REFUSED, rows, waiting } from './asking.mjs';
 import { bearer } from './home.mjs';
 import { approve, ask, ended, order, settle, startPlace, tool } from './people.mjs';
 import { runOf, waitFor } from './talk.mjs';
+import { storedFacts } from '../tools/facts.mjs';
 
 const RESOLVED = 1; // enum audit_action
 const STRANGER = 'not_visible'; // noted seconds later, so that no answer's time tells of it
@@ -67,8 +68,9 @@ export class Stage {
 
   // How many facts the thread has, and how many legs they are.
   #log(threadId, owner = 'ann') {
-    return rows(this.home, `SELECT count(*) AS facts, sum(type='run.started') AS legs FROM events
-      WHERE thread=(SELECT id FROM threads WHERE thread_id='${threadId}' AND owner='${owner}')`)[0];
+    const where = `thread=(SELECT id FROM threads WHERE thread_id='${threadId}' AND owner='${owner}')`;
+    const facts = storedFacts(this.home.data, { where });
+    return { facts: facts.length, legs: facts.filter(({ type }) => type === 'run.started').length };
   }
 
   async #left(row, { asked }) {

@@ -12,11 +12,13 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 
-import { inbox, until } from './asking.mjs';
+import { execute, inbox, until } from './asking.mjs';
 import { bearer, run } from './home.mjs';
 import { settle } from './people.mjs';
+import { Reader } from './readers.mjs';
 import { startServer } from './server.mjs';
-import { accepted, endOf, factsOf, get, history, openEvents, user } from './talk.mjs';
+import { accepted, AGENT, endOf, factsOf, get, history, openEvents, user, waitFor } from './talk.mjs';
+import { storedFacts } from '../tools/facts.mjs';
 
 const GOLDEN = new URL('../golden/', import.meta.url);
 const LOCAL = 'a-key-for-the-golden-test'; // acts as local
@@ -40,10 +42,7 @@ async function command(data, ...args) {
   return stdout;
 }
 
-async function open(t, name) {
-  const data = await folder(t, name);
-  await writeFile(join(data, 'script.jsonl'), '{"turns":[{"text":"Here I am again."}]}\n');
-  const key = (await command(data, 'key', 'add', '--user', 'ann')).trim();
+async function start(t, data) {
   const server = await startServer({
     data,
     env: {
@@ -52,7 +51,14 @@ async function open(t, name) {
     },
   });
   t.after(() => server.stop({ keep: true }));
-  return { server, keys: { local: bearer(LOCAL), ann: bearer(key) } };
+  return server;
+}
+
+async function open(t, name) {
+  const data = await folder(t, name);
+  await writeFile(join(data, 'script.jsonl'), '{"turns":[{"text":"Here I am again."}]}\n');
+  const key = (await command(data, 'key', 'add', '--user', 'ann')).trim();
+  return { server: await start(t, data), keys: { local: bearer(LOCAL), ann: bearer(key) } };
 }
 
 // Everything that a user can read of the settled threads.
@@ -100,7 +106,8 @@ describe('a database of a former release', () => {
       const data = await folder(t, name), into = join(data, 'restored');
       const version = (at) => sqlite(at, 'PRAGMA user_version');
       const before = version(data);
-      await command(data, 'backup', join(data, 'a.tar'));
+      const objects = Number(sqlite(data, "SELECT count(*) FROM sqlite_schema WHERE name='blobs'")) && Number(sqlite(data, 'SELECT count(*) FROM blobs'));
+      await command(data, 'backup', join(data, 'a.tar'), ...objects ? ['--partial'] : []); // objects are not kept here
       assert.equal(version(data), before);
       const { code, stderr } = await run(['restore', join(data, 'a.tar'), '--data', into]);
       assert.equal(code, 0, stderr);
@@ -110,13 +117,28 @@ describe('a database of a former release', () => {
   }
 });
 
+// Everything that waits in a database is settled, each in its own way.
+async function settleAll(server, keys) {
+  const { interactions } = await inbox(server, '?limit=200', keys.local);
+  assert.equal(interactions.length, 5, 'with the one that ann asks an approver for');
+  const byThread = Object.fromEntries(interactions.filter(({ threadId }) => threadId).map((one) => [one.threadId, one]));
+  assert.deepEqual(Object.keys(byThread).sort(), ['asking', 'confirming', 'planning', 'wondering']);
+  assert.equal(byThread.asking.expiresAt, '2199-01-31T09:30:00.000Z');
+  const { interactionId, binding } = byThread.confirming;
+  await settle(server, interactionId, { decision: 'approve', binding }, keys.local);
+  await settle(server, byThread.asking.interactionId, { choices: ['c1'] }, keys.local);
+  await settle(server, byThread.planning.interactionId, { decision: 'reject' }, keys.local);
+  await settle(server, byThread.wondering.interactionId, { decision: 'happened' }, keys.local);
+  for (const threadId of ['asking', 'confirming', 'planning', 'wondering']) await until(server, threadId, 'completed', keys.local);
+}
+
 // Schema 3 gave the inputs of runs a table of their own.
 test('schema-2: what runs were given is still theirs', async (t) => {
   const data = await folder(t, 'schema-2');
   const before = sqlite(data, "SELECT id, input, length(CAST(input AS BLOB)) FROM runs WHERE input <> '{}' ORDER BY id");
   assert.match(before, /Asia\/Shanghai/);
   await command(data, 'key', 'list');
-  const after = sqlite(data, 'SELECT id, input, input_bytes FROM runs JOIN run_inputs ON run = id ORDER BY id');
+  const after = sqlite(data, 'SELECT id, run_inputs.input, input_bytes FROM runs JOIN run_inputs ON run = id ORDER BY id');
   assert.equal(after, before);
   assert.equal(sqlite(data, 'SELECT count(*) FROM runs WHERE input_bytes > 0'), `${before.trim().split('\n').length}\n`);
   assert.equal(sqlite(data, 'PRAGMA integrity_check; PRAGMA foreign_key_check'), 'ok\n');
@@ -139,22 +161,64 @@ describe('schema-4', () => {
 
   test('what was open is still open, and is settled with the binding it had', async (t) => {
     const { server, keys } = await open(t, 'schema-4');
-    const { interactions } = await inbox(server, '?limit=200', keys.local);
-    assert.equal(interactions.length, 5, 'with the one that ann asks an approver for');
-    const byThread = Object.fromEntries(interactions.filter(({ threadId }) => threadId).map((one) => [one.threadId, one]));
-    assert.deepEqual(Object.keys(byThread).sort(), ['asking', 'confirming', 'planning', 'wondering']);
-    assert.equal(byThread.asking.expiresAt, '2199-01-31T09:30:00.000Z');
-    const { interactionId, binding } = byThread.confirming;
-    await settle(server, interactionId, { decision: 'approve', binding }, keys.local);
-    await settle(server, byThread.asking.interactionId, { choices: ['c1'] }, keys.local);
-    await settle(server, byThread.planning.interactionId, { decision: 'reject' }, keys.local);
-    await settle(server, byThread.wondering.interactionId, { decision: 'happened' }, keys.local);
-    for (const threadId of ['asking', 'confirming', 'planning', 'wondering']) await until(server, threadId, 'completed', keys.local);
+    await settleAll(server, keys);
     const calendar = await get(server, '/calendar.ics', keys.local);
     assert.equal(calendar.text.match(/BEGIN:VEVENT/g).length, 5, 'four from before, and the one approved now');
     const { grants } = (await get(server, '/grants', keys.local)).json();
     assert.deepEqual(grants.map(({ toolName }) => toolName).sort(), ['calendar_write', 'order']);
     assert.equal((await inbox(server, '', keys.ann)).interactions.length, 1);
+  });
+});
+
+// Schema 12 has the facts of a commit in one row; those from before stay rows of their own.
+describe('schema-11', () => {
+  // All that is told of the threads: whole, and from cursors around the place where the form of the facts changes.
+  async function told(t, server, keys, borders) {
+    const all = await contents(t, server, keys);
+    for (const [name, one] of Object.entries(all)) {
+      const [owner, threadId] = name.split('/'), headers = keys[owner];
+      one.pages = [];
+      for (const after of [-1, 0, 1].map((step) => (borders[name] ?? 0) + step).filter((seq) => seq >= 0 && seq < one.thread.seq)) {
+        const events = await openEvents(t, server, threadId, { query: `?after=${after}`, headers });
+        one.pages.push(factsOf(await events.until(({ seq }) => seq === one.thread.seq)));
+        events.close();
+      }
+      const reader = await Reader.open(t, server, { path: `${AGENT}/runs/${threadId}/events?format=ag-ui&protocolVersion=1.0`, headers });
+      await waitFor(`the end of the leg of ${name}`, () => /"type":"RUN_(FINISHED|ERROR)"/.test(reader.text));
+      reader.sent.destroy();
+      one.agui = reader.text;
+    }
+    return all;
+  }
+
+  test('what is said behind old facts is told as if all were of one kind', async (t) => {
+    const { server, keys } = await open(t, 'schema-11');
+    const old = JSON.parse(await readFile(new URL('schema-11.json', GOLDEN), 'utf8'));
+    await until(server, OPEN, 'completed', keys.ann);
+    await settleAll(server, keys);
+    await accepted(server, { threadId: 'plain', runId: 'new', messages: [user('still there?')] }, keys.local);
+    await accepted(server, { threadId: 'born', runId: 'new', messages: [user('still there?')] }, keys.local);
+    for (const threadId of ['plain', 'born']) await until(server, threadId, 'completed', keys.local);
+
+    const borders = Object.fromEntries(Object.entries(old).map(([name, { thread }]) => [name, thread.seq]));
+    const found = await told(t, server, keys, borders);
+    for (const name of Object.keys(old)) assert.deepEqual(found[name].facts.slice(0, borders[name]), old[name].facts, name);
+    for (const threadId of ['plain', 'asking', 'confirming', 'planning', 'wondering']) {
+      const { thread, facts } = found[`local/${threadId}`];
+      assert.ok(thread.seq > borders[`local/${threadId}`], 'it went on');
+      assert.deepEqual(facts.map(({ seq }) => seq), Array.from({ length: thread.seq }, (_, i) => i + 1));
+    }
+    await server.stop({ keep: true });
+    const tables = () => ['events', 'facts'].map((table) => Number(sqlite(server.data, `SELECT count(*) FROM ${table}`)) > 0);
+    assert.deepEqual(tables(), [true, true]);
+    assert.equal(sqlite(server.data, "SELECT count(*) FROM events WHERE thread=(SELECT id FROM threads WHERE thread_id='born')"), '0\n');
+
+    const text = (value) => `'${value.replaceAll("'", "''")}'`;
+    const stored = storedFacts(server.data).map((fact) =>
+      `INSERT INTO events VALUES (${fact.thread}, ${fact.seq}, ${text(fact.type)}, ${text(fact.run_id)}, ${fact.at}, ${text(fact.data)});\n`);
+    execute({ data: server.data }, `BEGIN; DELETE FROM events; DELETE FROM facts;\n${stored.join('')}COMMIT;\n`);
+    assert.deepEqual(tables(), [true, false]);
+    assert.deepEqual(await told(t, await start(t, server.data), keys, borders), found);
   });
 });
 

@@ -137,7 +137,7 @@ describe('history', () => {
     assert.equal(later.id, 'u2');
     const at = (time) => history(server, 'dated', `?before=${encodeURIComponent(time)}`);
     assert.deepEqual(idsOf(await at(later.createdAt)), idsOf(first), 'exclusive');
-    assert.deepEqual(idsOf(await at(new Date(Date.parse(later.createdAt) + 1).toISOString())).at(-1), 'u2');
+    assert.equal(idsOf(await at(new Date(Date.parse(later.createdAt) + 1).toISOString()))[2], 'u2'); // its answer may be of the same millisecond
     assert.deepEqual(idsOf(await at('2001-01-01')), []);
     assert.equal((await at('2001-01-01T00:00:00Z')).before, undefined);
     assert.equal((await at('2100-01-01T00:00:00+08:00')).messages.length, 4);

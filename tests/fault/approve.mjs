@@ -23,6 +23,7 @@ import { answer } from '../api/asking.mjs';
 import { cut, parts } from '../api/raw-json.mjs';
 import { startServer, within } from '../api/server.mjs';
 import { get, openEvents, postRun, user, waitFor } from '../api/talk.mjs';
+import { storedFacts } from '../tools/facts.mjs';
 import { checkOrders, ORDER, Shop } from './approve-shop.mjs';
 import { judge, program, readLog, watched } from './kill.mjs';
 import { sql, Told } from './oracle.mjs';
@@ -87,10 +88,11 @@ class Place {
     for (const name of ['fermata.db', 'fermata.db-wal'])
       if (existsSync(join(this.data, name))) await copyFile(join(this.data, name), join(copy, name));
     const [row] = JSON.parse(sql(copy, `SELECT
-      (SELECT status FROM runs) AS run, (SELECT count(*) FROM events WHERE type='text.message.end') AS turns,
+      (SELECT status FROM runs) AS run,
       (SELECT status FROM interactions WHERE type=${ASK_USER}) AS question, (SELECT status FROM interactions WHERE type=${CONFIRM}) AS confirm,
       (SELECT state FROM tool_calls WHERE tool='place_order') AS state, (SELECT attempts FROM tool_calls WHERE tool='place_order') AS attempts`,
       { flags: ['-json'] }));
+    row.turns = storedFacts(copy, { flags: [] }).filter(({ type }) => type === 'text.message.end').length;
     const when = row.state === null || row.state <= APPROVED ? 'earlier' : row.state === STARTED ? 'between' : 'later';
     return { phase: phaseOf(row), when, ...row, rounds: this.rounds.length, executed: this.shop.orders.length };
   }

@@ -11,6 +11,7 @@ import { test } from 'node:test';
 import { bearer, call } from '../api/home.mjs';
 import { RawConnection } from '../api/raw.mjs';
 import { accepted, AGENT, get, history, startTalk, user, waitFor } from '../api/talk.mjs';
+import { packFact } from '../tools/facts.mjs';
 
 const FILES = 120;
 const ROWS = 30_000;
@@ -36,12 +37,14 @@ async function upload(server, threadId, n) {
   await answer.text();
 }
 
-// Messages and facts as a long conversation has them, without talking so long.
+// Messages and facts as a long conversation has them, without talking so long; facts in both of their tables.
+const FACT = { type: 'message.added', run_id: 'r', data: '{}' };
 function fill(home, threadId, rows = ROWS) {
   sqlite(home, `
     CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<${rows}) SELECT i FROM n;
     CREATE TEMP TABLE t AS SELECT id, last_seq FROM threads WHERE thread_id='${threadId}';
-    INSERT INTO events (thread, seq, type, run_id, at, data) SELECT t.id, t.last_seq+i, 'message.added', 'r', 0, '{}' FROM t, n;
+    INSERT INTO events (thread, seq, type, run_id, at, data) SELECT t.id, i, '${FACT.type}', '${FACT.run_id}', 0, '${FACT.data}' FROM t, n;
+    INSERT INTO facts (thread, first_seq, last_seq, bytes) SELECT t.id, t.last_seq+i, t.last_seq+i, ${packFact(FACT)} FROM t, n;
     INSERT INTO messages (thread, seq, id, role, run_id, created, plain, metadata, usage, tool_calls, content, provider_data)
       SELECT t.id, t.last_seq+i, 'old' || i, 'user', 'r', 0, 'hay', '{}', '', '', '"hay"', '' FROM t, n;
     UPDATE threads SET last_seq=last_seq+${rows} WHERE thread_id='${threadId}';`);

@@ -7,6 +7,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 
+import { FACT_COLUMNS, FACT_ROWS, unpackFacts } from '../tools/facts.mjs';
+
 const OPEN_BELOW = 4; // runs.status
 
 // What sqlite3 prints. `before` are the words of a command that runs it.
@@ -21,7 +23,7 @@ const rows = (columns, rest) =>
 export function readDatabase(folder, before = []) {
   const parts = {
     threads: rows('id owner thread_id title last_seq', 'threads'),
-    events: rows('thread seq type run_id data', '(SELECT * FROM events ORDER BY thread, seq)'),
+    events: rows(FACT_COLUMNS, `(${FACT_ROWS})`),
     messages: rows('thread seq id role content', 'messages'),
     runs: rows('id thread run_id status ended', 'runs'),
     snapshots: rows('run version', 'snapshots'),
@@ -35,7 +37,8 @@ export function readDatabase(folder, before = []) {
     `PRAGMA integrity_check; SELECT count(*) FROM pragma_foreign_key_check; SELECT json_object(${pairs});`,
     { flags: ['-readonly'], before }).split('\n');
   assert.deepEqual([integrity, foreign], ['ok', '0'], 'the database is sound');
-  return JSON.parse(json);
+  const db = JSON.parse(json);
+  return { ...db, events: db.events.flatMap(unpackFacts) };
 }
 
 // ---- what holds in every database of a stopped server ----

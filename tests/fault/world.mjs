@@ -13,7 +13,7 @@ import { bearer, call, Home, keyId, postJson } from '../api/home.mjs';
 import { frame, handshake } from '../api/socket.mjs';
 import { accepted, AGENT, get, history, runOf, waitFor } from '../api/talk.mjs';
 import { signature } from '../channels/hook.mjs';
-import { sql } from './oracle.mjs';
+import { storedFacts } from '../tools/facts.mjs';
 
 const SECRET = 'a-secret-of-the-operator-and-the-program';
 const MEETING = { start_time: '2030-01-31T15:00:00+08:00', end_time: '2030-01-31T16:00:00+08:00' };
@@ -178,7 +178,7 @@ export const REQUESTS = {
   },
   'mcp, a question that waits': (w) => {
     const id = randomUUID(); // looked for in the database: the server may be held
-    const stands = () => sql(w.home.data, `SELECT count(*) FROM events WHERE type='interaction.request' AND data LIKE '%${id}%'`).trim() === '1';
+    const stands = () => storedFacts(w.home.data).filter(({ type, data }) => type === 'interaction.request' && data.includes(id)).length === 1;
     return { bytes: w.mcp('ask_user', { question: `Which of ${id}?`, wait_s: 50 }), stands };
   },
   'session, sign in': (w) => w.bytes('POST', '/api/v1/session', { login: {}, body: { key: w.key } }),

@@ -235,23 +235,21 @@ static const struct column grant_columns[] = {GRANT_COLUMNS(COLUMN)};
 static void load_facts(struct sim *sim)
 {
     struct world *world = &sim->world;
-    struct stmt *s = db_prepare(sim->db, "SELECT seq, type, run_id, at, data FROM events"
-                                         " WHERE thread=?1 AND seq>?2 ORDER BY seq");
-    stmt_bind_i64(s, 1, world->thread);
-    stmt_bind_i64(s, 2, world->fact_count ? world->facts[world->fact_count - 1].seq : 0);
-    while (stmt_step(s)) {
-        struct fact *fact = ROWS_ADD(&sim->life, world->facts, world->fact_count);
-        *fact = (struct fact){.seq = stmt_i64(s, 0),
-                              .type = arena_cstr(&sim->life, stmt_str(s, 1)),
-                              .run_id = keep(sim, stmt_str(s, 2)),
-                              .at = stmt_i64(s, 3),
-                              .data = keep(sim, stmt_str(s, 4))};
-        for (size_t i = 0; i < fact->data.len; i++)
-            sim->history = (sim->history ^ (unsigned char)fact->data.p[i]) * 0x100000001b3u;
-        trace(sim, "  %lld %s %.*s", (long long)fact->seq, fact->type,
-              (int)(fact->data.len > 150 ? 150 : fact->data.len), fact->data.p);
+    for (bool more = true; more;) {
+        int64_t after = world->fact_count ? world->facts[world->fact_count - 1].seq : 0;
+        struct fact_list page;
+        must(sim, facts_after(sim->db, &sim->life, world->thread, after, FEED_PAGE_FACTS, &page),
+             "reading facts");
+        for (size_t i = 0; i < page.count; i++) {
+            struct fact *fact = ROWS_ADD(&sim->life, world->facts, world->fact_count);
+            *fact = page.facts[i];
+            for (size_t k = 0; k < fact->data.len; k++)
+                sim->history = (sim->history ^ (unsigned char)fact->data.p[k]) * 0x100000001b3u;
+            trace(sim, "  %lld %s %.*s", (long long)fact->seq, fact->type,
+                  (int)(fact->data.len > 150 ? 150 : fact->data.len), fact->data.p);
+        }
+        more = page.more;
     }
-    must(sim, stmt_end(s), "reading facts");
 }
 
 static void load_messages(struct sim *sim)

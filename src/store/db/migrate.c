@@ -572,7 +572,16 @@ static const struct migration migrations[] = {
         "CREATE INDEX audit_of ON audit(of_chain) WHERE of<>'';"
         "CREATE INDEX audit_strangers ON audit(interaction_id, who) WHERE why='not_visible';"
         "CREATE INDEX sessions_by_age ON sessions(key_id, created);"),
-    MIGRATION(12, "what lives with a run stands in its row",
+
+    /* Facts from before stay where they are, so that a long database is served at once. */
+    MIGRATION(12, "facts of a commit in one row, what lives with a run in its row",
+        "CREATE TABLE facts ("
+        "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
+        "  first_seq INTEGER NOT NULL,"
+        "  last_seq INTEGER NOT NULL,"
+        "  bytes BLOB NOT NULL,"               /* store/table/fact_frames.h */
+        "  UNIQUE (thread, first_seq)"
+        ") STRICT;"
         "ALTER TABLE runs ADD COLUMN version INTEGER NOT NULL DEFAULT 0;" /* of the snapshot; 0: none here */
         "ALTER TABLE runs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;" /* of the lease it was written under */
         "ALTER TABLE runs ADD COLUMN hash BLOB NOT NULL DEFAULT x'';" /* SHA-256 of snapshot */

@@ -64,7 +64,7 @@ const char tables_sql[] =
     "  UNIQUE (owner, thread_id)"
     ") STRICT;"
     "CREATE INDEX threads_by_update ON threads(owner, updated);"
-    "CREATE TABLE events ("                /* the facts */
+    "CREATE TABLE events ("                /* facts from before version 12 */
     "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
     "  seq INTEGER NOT NULL,"
     "  type TEXT NOT NULL,"
@@ -73,6 +73,13 @@ const char tables_sql[] =
     "  data TEXT NOT NULL,"
     "  PRIMARY KEY (thread, seq)"
     ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE facts ("                 /* those of a commit in one row, mostly */
+    "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
+    "  first_seq INTEGER NOT NULL,"
+    "  last_seq INTEGER NOT NULL,"
+    "  bytes BLOB NOT NULL,"               /* store/table/fact_frames.h */
+    "  UNIQUE (thread, first_seq)"
+    ") STRICT;"
     "CREATE TABLE messages ("
     "  thread INTEGER NOT NULL REFERENCES threads(id) ON DELETE CASCADE,"
     "  seq INTEGER NOT NULL,"              /* of the fact that added it */

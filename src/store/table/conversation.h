@@ -89,7 +89,7 @@ struct fact_list {
     bool more;
 };
 /* Facts behind `after`, oldest first: at most `limit`, and at most about FACT_PAGE_BYTES_MAX of
- * data. */
+ * data. ERR_DAMAGED, as from all that read facts: the bytes of a row are not what was written. */
 enum err facts_after(struct db *db, struct arena *arena, int64_t thread, int64_t after,
                      size_t limit, struct fact_list *ret_list) MUST_USE;
 
@@ -99,10 +99,11 @@ enum err facts_first(struct db *db, int64_t thread, int64_t *ret_seq) MUST_USE;
 /* One fact by its number; ERR_NOT_FOUND. */
 enum err fact_at(struct db *db, struct arena *arena, int64_t thread, int64_t seq,
                  struct fact *ret_fact) MUST_USE;
-/* The newest of two types (they may be the same) up to a number, of a run or, if run_id is empty, of
- * any; ERR_NOT_FOUND. Looks back fact by fact: for what is near. */
+/* The newest of two types (they may be the same) behind one number and up to another, of a run or, if
+ * run_id is empty, of any; ERR_NOT_FOUND. Looks back fact by fact: for what is near. */
 enum err fact_last(struct db *db, struct arena *arena, int64_t thread, str run_id, const char *type,
-                   const char *or_type, int64_t upto, struct fact *ret_fact) MUST_USE;
+                   const char *or_type, int64_t after, int64_t upto, struct fact *ret_fact)
+    MUST_USE;
 /* Tokens that a run's turns used behind one fact and up to another. */
 enum err facts_usage(struct db *db, int64_t thread, str run_id, int64_t after, int64_t upto,
                      uint64_t *ret_input, uint64_t *ret_output) MUST_USE;

@@ -128,29 +128,32 @@ static struct stmt *removal(struct db *db, size_t at)
 {
     switch (at) {
     case 0:
+        return db_prepare(db, "DELETE FROM facts WHERE rowid IN"
+                              " (SELECT rowid FROM facts WHERE thread=?1 LIMIT 32)");
+    case 1:
         return db_prepare(db, "DELETE FROM events WHERE thread=?1 AND seq<=(SELECT max(seq) FROM"
                               " (SELECT seq FROM events WHERE thread=?1 ORDER BY seq LIMIT 32))");
-    case 1:
+    case 2:
         return db_prepare(db, "DELETE FROM messages WHERE thread=?1 AND seq<=(SELECT max(seq) FROM"
                               " (SELECT seq FROM messages WHERE thread=?1 ORDER BY seq LIMIT 32))");
-    case 2:
+    case 3:
         return db_prepare(db, "DELETE FROM interactions WHERE n IN"
                               " (SELECT n FROM interactions WHERE thread=?1 LIMIT 32)");
-    case 3:
+    case 4:
         return db_prepare(db, "DELETE FROM accepted WHERE thread=?1 AND run_id<=(SELECT max(run_id)"
                               " FROM (SELECT run_id FROM accepted WHERE thread=?1"
                               "  ORDER BY run_id LIMIT 32))");
-    case 4:
+    case 5:
         return db_prepare(db, "DELETE FROM idempotency WHERE (owner, key) IN (SELECT owner, key"
                               " FROM idempotency WHERE thread=?1 AND thread IS NOT NULL LIMIT 32)");
-    case 5:
+    case 6:
         return db_prepare(db, "DELETE FROM tool_calls WHERE id IN (SELECT id FROM tool_calls"
                               " WHERE run=(SELECT id FROM runs WHERE thread=?1"
                               "  ORDER BY run_id LIMIT 1) LIMIT 32)");
-    case 6:
+    case 7:
         return db_prepare(db, "DELETE FROM runs WHERE id=(SELECT id FROM runs WHERE thread=?1"
                               "  ORDER BY run_id LIMIT 1)");
-    case 7:
+    case 8:
         return db_prepare(db, "DELETE FROM threads WHERE id=?1");
     default:
         return NULL;

@@ -88,6 +88,7 @@ static enum err thread_bytes(struct db *db, int64_t thread)
     struct stmt *s = db_prepare(
         db, "UPDATE threads SET bytes="
             " (SELECT coalesce(sum(length(data)), 0) FROM events WHERE thread=?1)"
+            " +(SELECT coalesce(sum(length(bytes)), 0) FROM facts WHERE thread=?1)"
             " +(SELECT coalesce(sum(length(plain)+length(content)+length(ui)), 0) FROM messages"
             "  WHERE thread=?1)"
             " WHERE id=?1 AND bytes IS NULL");

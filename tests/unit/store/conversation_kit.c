@@ -2,6 +2,8 @@
 #include "store/conversation_kit.h"
 
 #include "check.h"
+#include "store/db/hot.h"
+#include "store/db/sqlite.h"
 
 int64_t thread_made(struct db *db, const char *owner, const char *thread_id, const char *title,
                     msec updated)
@@ -45,4 +47,21 @@ int64_t message_made(struct db *db, int64_t thread, const char *id, const char *
     };
     assert_int_equal(message_add(db, thread, &message), OK);
     return fact.seq;
+}
+
+void old_facts_made(struct db *db, int64_t thread, int64_t count)
+{
+    struct stmt *s =
+        db_prepare(db, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<?2)"
+                       " INSERT INTO events (thread, seq, type, run_id, at, data) SELECT ?1, i,"
+                       "  iif(i%3, 'old', 'text.message.end'), iif(i%3, 'r', 'q'), i,"
+                       "  iif(i%3, '{}', '{\"inputTokens\":1,\"outputTokens\":100}') FROM n");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, count);
+    assert_int_equal(stmt_run(s), OK);
+    s = db_prepare(db, "UPDATE threads SET last_seq=?2 WHERE id=?1");
+    stmt_bind_i64(s, 1, thread);
+    stmt_bind_i64(s, 2, count);
+    assert_int_equal(stmt_run(s), OK);
+    hot_drop_all(db); /* it was written past them */
 }

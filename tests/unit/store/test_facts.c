@@ -9,6 +9,13 @@
 #include "store/conversation_kit.h"
 #include "store/fixture.h"
 
+static int64_t fact_rows(struct db *db)
+{
+    int64_t count = 0;
+    assert_int_equal(db_number(db_prepare(db, "SELECT count(*) FROM facts"), &count), OK);
+    return count;
+}
+
 static void append_and_read(void **state)
 {
     struct db_fixture *t = *state;
@@ -54,14 +61,17 @@ static void first_that_is_kept(void **state)
 {
     struct db_fixture *t = *state;
     int64_t thread = thread_made(t->db, "alice", "t", "x", 1), first = 0;
-    struct fact facts[5];
-    for (size_t i = 0; i < COUNT(facts); i++)
-        facts[i] = (struct fact){.type = "x", .data = STR("{}")};
-    assert_int_equal(facts_append(t->db, thread, facts, COUNT(facts), 1), OK);
+    old_facts_made(t->db, thread, 5);
+    struct fact fact = {.type = "x", .data = STR("{}")};
+    assert_int_equal(facts_append(t->db, thread, &fact, 1, 1), OK);
+    assert_int_equal(facts_append(t->db, thread, &fact, 1, 1), OK);
     static const struct {
         const char *sql;
         int64_t expected;
-    } rows[] = {{"DELETE FROM events WHERE seq<3", 3}, {"DELETE FROM events", 6}};
+    } rows[] = {{"DELETE FROM events WHERE seq<3", 3},
+                {"DELETE FROM events", 6},
+                {"DELETE FROM facts WHERE last_seq<7", 7},
+                {"DELETE FROM facts", 8}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         assert_int_equal(db_script(t->db, rows[i].sql), OK);
         assert_int_equal(facts_first(t->db, thread, &first), OK);
@@ -125,6 +135,247 @@ static void pages_are_bounded_in_bytes(void **state)
         assert_int_equal(list.count, rows[i].count);
         assert_int_equal(list.more, rows[i].count < 5);
     }
+}
+
+/* A commit of many facts takes several rows, cut between facts, and is read as if it were one. */
+static void long_commits(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    enum { FACTS = 999, LEN = 300 };
+    static char text[LEN];
+    memset(text, ' ', sizeof text);
+    static struct fact facts[FACTS];
+    for (size_t i = 0; i < FACTS; i++)
+        facts[i] = (struct fact){.type = "x", .run_id = STR("r"), .at = 5, .data = {text, LEN}};
+    assert_int_equal(facts_append(t->db, thread, facts, FACTS, 1), OK);
+    assert_int_equal(facts[FACTS - 1].seq, FACTS);
+    int64_t rows = fact_rows(t->db), most = 0;
+    assert_in_range(rows, FACTS * LEN / FACT_ROW_BYTES_MAX + 1, 6);
+    assert_int_equal(db_number(db_prepare(t->db, "SELECT max(length(bytes)) FROM facts"), &most),
+                     OK);
+    assert_in_range(most, 1, FACT_ROW_BYTES_MAX);
+    int64_t seq = 0;
+    for (bool more = true; more;) {
+        struct fact_list list = {0};
+        assert_int_equal(facts_after(t->db, &t->arena, thread, seq, 100, &list), OK);
+        assert_int_equal(list.count, seq < 900 ? 100 : 99);
+        for (size_t i = 0; i < list.count; i++) {
+            assert_int_equal(list.facts[i].seq, ++seq);
+            assert_str(list.facts[i].run_id, STR("r"));
+            assert_int_equal(list.facts[i].at, 5);
+            assert_int_equal(list.facts[i].data.len, LEN);
+        }
+        more = list.more;
+    }
+    assert_int_equal(seq, FACTS);
+    struct fact fact;
+    for (seq = 1; seq <= FACTS; seq += 7)
+        assert_int_equal(fact_at(t->db, &t->arena, thread, seq, &fact), OK);
+    assert_int_equal(facts_append(t->db, thread, facts, 0, 2), OK); /* no row */
+    assert_int_equal(fact_rows(t->db), rows);
+}
+
+/* ---- behind facts of an older schema ---- */
+
+enum { OLD = 7, COMMITS = 3, ALL = OLD + 2 * COMMITS };
+
+/* Seven old ones, three commits of two: "new" of "r", "text.message.end" of "q". */
+static int64_t bordered(struct db_fixture *t)
+{
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    old_facts_made(t->db, thread, OLD);
+    old_facts_made(t->db, thread_made(t->db, "bob", "t", "x", 1), OLD);
+    for (int i = 0; i < COMMITS; i++) {
+        struct fact facts[] = {
+            {.type = "new", .run_id = STR("r"), .at = 70 + i, .data = STR("{}")},
+            {.type = "text.message.end",
+             .run_id = STR("q"),
+             .at = 70 + i,
+             .data = STR("{\"content\":\"x\",\"inputTokens\":1,\"outputTokens\":100}")},
+        };
+        assert_int_equal(facts_append(t->db, thread, facts, COUNT(facts), 1), OK);
+        assert_int_equal(facts[1].seq, OLD + 2 * i + 2);
+    }
+    return thread;
+}
+
+/* What stands there, by its number. */
+static bool is_end(int64_t seq)
+{
+    return seq <= OLD ? seq % 3 == 0 : (seq - OLD) % 2 == 0;
+}
+
+static const char *type_at(int64_t seq)
+{
+    return is_end(seq) ? "text.message.end" : seq <= OLD ? "old" : "new";
+}
+
+static void pages_over_the_border(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = bordered(t), first = 0;
+    assert_int_equal(facts_first(t->db, thread, &first), OK);
+    assert_int_equal(first, 1);
+    for (int64_t after = 0; after <= ALL + 1; after++) {
+        for (size_t limit = 1; limit <= ALL + 1; limit++) {
+            struct fact_list list = {0};
+            assert_int_equal(facts_after(t->db, &t->arena, thread, after, limit, &list), OK);
+            size_t rest = after < ALL ? (size_t)(ALL - after) : 0;
+            assert_int_equal(list.count, rest < limit ? rest : limit);
+            assert_int_equal(list.more, rest > limit);
+            for (size_t i = 0; i < list.count; i++) {
+                int64_t seq = after + 1 + (int64_t)i;
+                assert_int_equal(list.facts[i].seq, seq);
+                assert_string_equal(list.facts[i].type, type_at(seq));
+                assert_int_equal(list.facts[i].at, seq <= OLD ? seq : 70 + (seq - OLD - 1) / 2);
+            }
+        }
+    }
+}
+
+static void one_on_either_side(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = bordered(t);
+    struct fact fact;
+    for (int64_t seq = 1; seq <= ALL; seq++) {
+        assert_int_equal(fact_at(t->db, &t->arena, thread, seq, &fact), OK);
+        assert_int_equal(fact.seq, seq);
+        assert_string_equal(fact.type, type_at(seq));
+        assert_str(fact.run_id, is_end(seq) ? STR("q") : STR("r"));
+    }
+    static const int64_t none[] = {-1, 0, ALL + 1, INT64_MAX};
+    for (size_t i = 0; i < COUNT(none); i++)
+        assert_int_equal(fact_at(t->db, &t->arena, thread, none[i], &fact), ERR_NOT_FOUND);
+}
+
+static void newest_on_either_side(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = bordered(t);
+    static const struct {
+        const char *run_id, *type, *or_type;
+        int64_t after, upto, expected; /* 0: none */
+    } rows[] = {
+        {"", "new", "new", 0, ALL, ALL - 1},
+        {"", "old", "old", 0, ALL, OLD},
+        {"", "old", "new", 0, ALL, ALL - 1},
+        {"", "old", "new", 0, OLD, OLD},
+        {"q", "text.message.end", "none", 0, ALL, ALL},
+        {"q", "none", "text.message.end", 0, OLD + 1, 6},
+        {"q", "text.message.end", "none", 6, OLD + 1, 0},
+        {"q", "text.message.end", "none", 5, OLD + 1, 6},
+        {"q", "new", "old", 0, ALL, 0},
+        {"r", "new", "old", 0, INT64_MAX, ALL - 1},
+        {"", "old", "old", OLD, ALL, 0},
+        {"", "old", "old", OLD - 1, ALL, OLD},
+        {"", "new", "new", OLD, OLD + 2, OLD + 1},
+        {"", "new", "new", OLD + 1, OLD + 2, 0},
+        {"", "none", "none", 0, ALL, 0},
+        {"", "old", "new", 3, 3, 0},
+        {"", "old", "new", 0, 0, 0},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct fact fact = {0};
+        enum err e = fact_last(t->db, &t->arena, thread, str_c(rows[i].run_id), rows[i].type,
+                               rows[i].or_type, rows[i].after, rows[i].upto, &fact);
+        if (e != (rows[i].expected ? OK : ERR_NOT_FOUND) || fact.seq != rows[i].expected)
+            fail_msg("row %zu: %d, %lld", i, e, (long long)fact.seq);
+    }
+}
+
+static void tokens_on_either_side(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = bordered(t);
+    for (int64_t after = 0; after <= ALL; after++) {
+        for (int64_t upto = after; upto <= ALL + 1; upto++) {
+            uint64_t input = 77, output = 77, expected = 0;
+            for (int64_t seq = after + 1; seq <= upto && seq <= ALL; seq++) expected += is_end(seq);
+            assert_int_equal(facts_usage(t->db, thread, STR("q"), after, upto, &input, &output),
+                             OK);
+            assert_int_equal(input, expected);
+            assert_int_equal(output, 100 * expected);
+            assert_int_equal(facts_usage(t->db, thread, STR("r"), after, upto, &input, &output),
+                             OK);
+            assert_int_equal(input + output, 0);
+        }
+    }
+}
+
+/* All that reads facts, on a thread of three. */
+static void read_all(struct db_fixture *t, int64_t thread, enum err expected)
+{
+    struct fact_list list;
+    struct fact fact;
+    uint64_t input, output;
+    int64_t first;
+    assert_int_equal(facts_first(t->db, thread, &first), OK);
+    assert_int_equal(first, 1);
+    for (int64_t after = 0; after < 3; after++) {
+        assert_int_equal(facts_after(t->db, &t->arena, thread, after, 9, &list), expected);
+        assert_int_equal(fact_at(t->db, &t->arena, thread, after + 1, &fact), expected);
+        assert_int_equal(facts_usage(t->db, thread, STR_EMPTY, after, 3, &input, &output),
+                         expected);
+    }
+    assert_int_equal(fact_last(t->db, &t->arena, thread, STR_EMPTY, "none", "none", 0, 3, &fact),
+                     expected ? expected : ERR_NOT_FOUND);
+    assert_int_equal(fact_last(t->db, &t->arena, thread, STR_EMPTY, "x", "x", 0, 3, &fact),
+                     expected);
+}
+
+/* A thread that has no old facts does not look for them: it can do without their table. */
+static void new_threads_ask_no_old_table(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    assert_int_equal(db_script(t->db, "DROP TABLE events"), OK);
+    struct fact facts[] = {{.type = "x", .data = STR("{}")},
+                           {.type = "x", .data = STR("{}")},
+                           {.type = "x", .data = STR("{}")}};
+    struct fact_list list;
+    assert_int_equal(facts_append(t->db, thread, facts, 2, 1), OK);
+    assert_int_equal(facts_append(t->db, thread, facts, 1, 1), OK);
+    read_all(t, thread, OK);
+    assert_int_equal(facts_after(t->db, &t->arena, thread, 3, 9, &list), OK);
+    assert_int_equal(list.count, 0);
+    assert_int_equal(fact_at(t->db, &t->arena, thread, 4, facts), ERR_NOT_FOUND);
+}
+
+static void damaged_rows_are_noticed(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "alice", "t", "x", 1);
+    static const char *const harms[] = {
+        "UPDATE facts SET bytes=x''",
+        "UPDATE facts SET bytes=x'0000ff7800'",
+        "UPDATE facts SET bytes=x'000000780000000078000000ff7800'",
+        "UPDATE facts SET last_seq=4",
+        "UPDATE facts SET bytes=CAST(bytes||x'00' AS BLOB)",
+    };
+    struct fact facts[] = {{.type = "x", .data = STR("{}")},
+                           {.type = "x", .data = STR("{}")},
+                           {.type = "x", .data = STR("{}")}};
+    assert_int_equal(facts_append(t->db, thread, facts, COUNT(facts), 1), OK);
+    read_all(t, thread, OK);
+    for (size_t i = 0; i < COUNT(harms); i++) {
+        struct fact_list list;
+        assert_int_equal(db_script(t->db, "CREATE TABLE kept AS SELECT * FROM facts"), OK);
+        assert_int_equal(db_script(t->db, harms[i]), OK);
+        assert_int_equal(facts_after(t->db, &t->arena, thread, 0, 9, &list), ERR_DAMAGED);
+        struct fact fact;
+        assert_int_equal(fact_last(t->db, &t->arena, thread, STR_EMPTY, "x", "x", 0, 3, &fact),
+                         ERR_DAMAGED);
+        uint64_t input, output;
+        assert_int_equal(facts_usage(t->db, thread, STR_EMPTY, 0, 3, &input, &output), ERR_DAMAGED);
+        assert_int_equal(db_script(t->db, "DELETE FROM facts; INSERT INTO facts SELECT * FROM kept;"
+                                          "DROP TABLE kept"),
+                         OK);
+        read_all(t, thread, OK);
+    }
+    assert_int_equal(db_script(t->db, harms[0]), OK);
+    read_all(t, thread, ERR_DAMAGED);
 }
 
 /* ---- numbers without gaps, though jobs of the same batch fail ---- */
@@ -219,6 +470,13 @@ int test_facts(void)
         WITH_DB(first_that_is_kept),
         WITH_DB(pages),
         WITH_DB(pages_are_bounded_in_bytes),
+        WITH_DB(long_commits),
+        WITH_DB(pages_over_the_border),
+        WITH_DB(one_on_either_side),
+        WITH_DB(newest_on_either_side),
+        WITH_DB(tokens_on_either_side),
+        WITH_DB(new_threads_ask_no_old_table),
+        WITH_DB(damaged_rows_are_noticed),
         cmocka_unit_test(numbers_have_no_gaps),
     };
     return cmocka_run_group_tests_name("store/facts", tests, NULL, NULL);

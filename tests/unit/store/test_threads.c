@@ -337,6 +337,7 @@ static int64_t full_thread(struct db *db, const char *owner)
     static char longer[RUN_INPUT_SHORT_MAX];
     memset(longer, 'x', sizeof longer);
     int64_t thread = thread_made(db, owner, "t", "x", 1);
+    old_facts_made(db, thread, 100);
     message_made(db, thread, "m", "x", 1);
     struct run queued = {.thread = thread,
                          .run_id = STR("q"),

@@ -30,6 +30,7 @@ enum {
         128 * 1024, /* pipelined bytes that wait: what one or two reads brought */
     SOCK_UNSENT_BYTES_MAX = 128 * 1024, /* taken by the kernel ahead of a slow reader */
     HTTP_CORK_BYTES_MAX = 64 * 1024,    /* answers to pipelined requests collected for one write */
+    HTTP_GATHER_BYTES_MAX = 16 * 1024,  /* of a stream, copied for one write: the copy is cheaper */
     HTTP_IGNORED_BODY_BYTES_MAX = 64 * 1024, /* a body nobody asked for is read up to here: 413 */
     HTTP_ANSWER_BYTES_MAX = 64 * 1024 * 1024,
     HTTP_FILE_PIECE_BYTES = 64 * 1024, /* of a file: one read; two of them for each answer */

@@ -53,7 +53,7 @@ static bool send_error(struct reader *reader, const char *code, const char *mess
     struct buf out;
     buf_init(&out, FACT_FRAME_BYTES_MAX);
     agui_error(&out, code, message);
-    bool sent = sse_send(reader->stream, buf_str(&out));
+    bool sent = sse_send_soon(reader->stream, buf_str(&out));
     buf_done(&out);
     reader->begun = false;
     reader->told = true;
@@ -128,7 +128,7 @@ static void send_tail(struct reader *reader, const struct thread_at *thread_at)
     struct buf out;
     buf_init(&out, FEED_FRAME_BYTES_MAX);
     put_tail(&out, reader, thread_at);
-    bool sent = !out.full && sse_send(reader->stream, buf_str(&out));
+    bool sent = !out.full && sse_send_soon(reader->stream, buf_str(&out));
     buf_done(&out);
     end_run(reader, thread_at, sent);
 }
@@ -186,7 +186,7 @@ void agui_reader_dropped(struct reader *reader, const struct fact *finished)
     buf_init(&out, FACT_FRAME_BYTES_MAX);
     agui_started(&out, reader->profile, str_c(reader->thread_id), str_c(reader->run_id));
     put_tail(&out, reader, &thread_at);
-    bool sent = !out.full && sse_send(reader->stream, buf_str(&out));
+    bool sent = !out.full && sse_send_soon(reader->stream, buf_str(&out));
     buf_done(&out);
     end_run(reader, &thread_at, sent);
 }
@@ -259,7 +259,7 @@ static void put_head(struct reader *reader, const struct buf *out,
                      const struct thread_at *thread_at)
 {
     assert(!reader->idle || thread_at);
-    bool sent = !out->full && sse_send(reader->stream, buf_str(out));
+    bool sent = !out->full && sse_send_soon(reader->stream, buf_str(out));
     grown_free(TAKE(reader->grown));
     reader->id_count = 0; /* from here on it has what we tell it */
     reader->joined = false;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A known answer of a model, given in chunks at a pace. A call waits for its timer, or is posted to
- * the loop; only as a posted task does it call the sink:
+ * A known answer of a model, given in chunks at a pace. A call waits for its timer, for the end of
+ * the turn that it starts in, or is posted to the loop; only from there does it call the sink:
  *
- *               delay or gap                 nothing to wait for
- *     start -> WAITING ---timer---> POSTED <---------------------.
- *                 ^                   |                          |
- *                 |                   v                          |
- *                 `----- gap ---- DELIVERING (a chunk, or up to PLAYER_CHUNKS_MAX without a gap)
- *                                     |
- *                                     v
- *                                   on_end, freed
+ *                 delay or gap                 nothing to wait for
+ *     start -+-> WAITING ---timer---> POSTED <---------------------.
+ *            |      ^                   |                          |
+ *   no delay |      |                   v                          |
+ *            |      `----- gap ---- DELIVERING (a chunk, or up to PLAYER_CHUNKS_MAX without a gap)
+ *            `--> end of turn ----------^ |
+ *                                         v
+ *                                       on_end, freed
  *
- * Why tasks: the loop takes posted tasks once a turn and serves sockets in between, while timers
+ * What it says first so leaves together with what made it speak. Why tasks from then on: the loop takes posted tasks once a turn and serves sockets in between, while timers
  * that come due again at once would keep it busy among themselves. So any number of calls that
  * stream as fast as they can leave room for everything else.
  *
@@ -30,6 +30,7 @@
 
 struct model_call {
     struct loop_task task;
+    struct loop_defer first; /* the end of the turn that it started in */
     struct loop *loop;
     struct timer *timer; /* NULL as long as nothing had to wait */
     struct arena arena;
@@ -154,10 +155,8 @@ static void wait_ms(struct model_call *call, msec ms)
     timer_start(call->timer, ms);
 }
 
-static void on_task(struct loop_task *task)
+static void go_on(struct model_call *call)
 {
-    struct model_call *call = CONTAINER(task, struct model_call, task);
-    call->posted = false;
     call->delivering = true;
     deliver(call);
     call->delivering = false;
@@ -167,24 +166,44 @@ static void on_task(struct loop_task *task)
         wait_ms(call, call->play.gap_ms);
 }
 
+static void on_task(struct loop_task *task)
+{
+    struct model_call *call = CONTAINER(task, struct model_call, task);
+    call->posted = false;
+    go_on(call);
+}
+
+static void on_first(struct loop_defer *first)
+{
+    go_on(CONTAINER(first, struct model_call, first));
+}
+
 struct model_call *player_start(struct loop *loop, const struct play *play, struct arena *arena,
                                 const struct model_sink *sink, void *arg)
 {
     assert(play->chunk > 0);
     struct model_call *call = malloc(sizeof *call);
     if (!call) abort();
-    *call = (struct model_call){
-        .task = {.fn = on_task}, .loop = loop, .play = *play, .sink = *sink, .arg = arg};
+    *call = (struct model_call){.task = {.fn = on_task},
+                                .first = {.fn = on_first},
+                                .loop = loop,
+                                .play = *play,
+                                .sink = *sink,
+                                .arg = arg};
     if (arena) {
         call->arena = *arena;
         arena_init(arena);
     }
-    wait_ms(call, play->delay_ms);
+    if (play->delay_ms)
+        wait_ms(call, play->delay_ms);
+    else
+        loop_defer(loop, &call->first);
     return call;
 }
 
 void player_cancel(struct model_call *call)
 {
     call->over = true;
+    loop_defer_cancel(call->loop, &call->first);
     if (!call->posted && !call->delivering) call_free(call);
 }

@@ -360,6 +360,19 @@ bool http_gone(const struct http_request *request)
 
 /* ---- streams ---- */
 
+static void on_turn(struct loop_defer *defer)
+{
+    struct http_conn *conn = CONTAINER(defer, struct http_conn, turn);
+    conn->stream->on_turn(conn->stream_arg);
+}
+
+void http_stream_soon(struct http_conn *conn)
+{
+    if (conn->state != CONN_STREAM) return;
+    conn->turn.fn = on_turn;
+    loop_defer(conn->server->loop, &conn->turn);
+}
+
 /* The head of a long answer is complete in `out`: send it, and let `ops` write the rest. */
 void conn_stream(struct http_conn *conn, int status, const struct http_stream_ops *ops, void *arg)
 {
@@ -375,7 +388,10 @@ void conn_stream(struct http_conn *conn, int status, const struct http_stream_op
     conn->stream = ops;
     conn->stream_arg = arg;
     conn_wait(conn, SPAN_QUIET);
-    if (!conn->processing) conn_flush(conn);
+    if (ops->on_turn)
+        http_stream_soon(conn);
+    else if (!conn->processing)
+        conn_flush(conn);
 }
 
 struct http_conn *http_stream(struct http_request *request, const struct http_field *fields,
@@ -425,13 +441,42 @@ void http_stream_hurry(struct http_conn *conn)
 ptrdiff_t http_stream_try(struct http_conn *conn, const str *pieces, size_t count)
 {
     if (conn->state == CONN_CLOSED) return -1;
-    if (conn->out.len) conn_flush(conn); /* the head goes first */
-    if (conn->state == CONN_CLOSED) return -1;
     if (conn->writing) return 0;
-    ptrdiff_t taken = sock_try(conn->sock, pieces, count);
+    str all[SOCK_PIECES_MAX];
+    size_t before = conn->out.len;
+    assert(count < SOCK_PIECES_MAX);
+    all[0] = buf_str(&conn->out); /* the head, and what was gathered, go first */
+    for (size_t i = 0; i < count; i++) all[i + 1] = pieces[i];
+    ptrdiff_t taken = sock_try(conn->sock, all, count + 1);
     if (taken > 0) conn_wait(conn, SPAN_QUIET);
     if (taken < 0) conn_close(conn);
-    return taken;
+    if (taken < 0 || !before) return taken;
+    if ((size_t)taken < before) {
+        buf_drop(&conn->out, (size_t)taken);
+        conn_flush(conn);
+        return conn->state == CONN_CLOSED ? -1 : 0;
+    }
+    conn_return_buf(conn->server, &conn->out);
+    return taken - (ptrdiff_t)before;
+}
+
+bool http_stream_gather(struct http_conn *conn, str piece)
+{
+    if (conn->state != CONN_STREAM || conn->writing) return false;
+    if (conn->out.len + piece.len > HTTP_GATHER_BYTES_MAX) return false;
+    conn_borrow_out(conn);
+    buf_append(&conn->out, piece);
+    return true;
+}
+
+bool http_stream_flush(struct http_conn *conn)
+{
+    if (conn->state != CONN_STREAM) return false;
+    if (conn->out.len && !conn->writing) {
+        conn_wait(conn, SPAN_QUIET);
+        conn_flush(conn);
+    }
+    return conn->writing;
 }
 
 bool http_stream_wait(struct http_conn *conn, const str *pieces, size_t count)
@@ -453,6 +498,7 @@ void http_stream_end(struct http_conn *conn)
 {
     conn->stream = NULL;
     if (conn->state == CONN_CLOSED) return;
+    loop_defer_cancel(conn->server->loop, &conn->turn);
     conn_borrow_out(conn);
     if (conn->framed) buf_append(&conn->out, STR("0\r\n\r\n"));
     conn->state = CONN_FLUSHING;

@@ -88,7 +88,8 @@ struct http_conn {
     struct pace pace;          /* at which they go */
     struct http_charge unsent; /* for bytes that wait for the reader */
     struct loop_defer resume;
-    msec began; /* the lingering */
+    struct loop_defer turn; /* the stream's on_turn */
+    msec began;             /* the lingering */
 
     /* Who it is counted for (http_share.c). */
     struct http_account

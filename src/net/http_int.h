@@ -19,6 +19,9 @@ struct http_stream_ops {
     void (*on_quiet)(void *arg);    /* nothing written for a while: send a sign of life */
     void (*on_stop)(void *arg);     /* the server stops: end the stream */
     void (*on_closed)(void *arg);   /* the connection has gone; last call */
+    /* The end of a turn, asked for with http_stream_soon. Who has it writes the head, too, then or
+     * with http_stream_flush; may be NULL. */
+    void (*on_turn)(void *arg);
 
     /* After an upgrade only. Neither comes from inside a function of this header. */
     void (*on_bytes)(void *arg, str bytes); /* borrowed until it returns */
@@ -40,6 +43,16 @@ struct http_conn *http_upgrade(struct http_request *request, const struct http_f
 
 /* on_quiet comes after WS_CLOSE_MS_MAX already, unless something is written before. */
 void http_stream_hurry(struct http_conn *conn);
+
+/* on_turn comes at the end of this turn; for the first time by itself, behind the head. */
+void http_stream_soon(struct http_conn *conn);
+
+/* Gather a short piece: it goes with the next write, which is http_stream_flush at the latest.
+ * False: there is no room, write it. */
+bool http_stream_gather(struct http_conn *conn, str piece);
+
+/* Write what was gathered. True: some of it waits for the reader, and on_writable follows. */
+bool http_stream_flush(struct http_conn *conn);
 
 /* Bytes taken, or -1 when the connection broke: on_closed follows at the end of the turn. */
 ptrdiff_t http_stream_try(struct http_conn *conn, const str *pieces, size_t count);

@@ -139,6 +139,7 @@ void conn_close(struct http_conn *conn)
     struct http_server *server = conn->server;
     deadline_clear(&conn->deadline);
     loop_defer_cancel(server->loop, &conn->resume);
+    loop_defer_cancel(server->loop, &conn->turn);
     request_leave(conn);
     conn_uncount(conn);
     charge_drop(&conn->unsent);
@@ -325,7 +326,8 @@ void conn_process(struct http_conn *conn, str input)
     conn->processing = true;
     conn_parse(conn, &input);
     conn->processing = false;
-    if (conn->out.len && conn->state != CONN_CLOSED) conn_flush(conn);
+    bool later = conn->state == CONN_CLOSED || conn->turn.queued; /* a stream's head waits for it */
+    if (conn->out.len && !later) conn_flush(conn);
 
     bool keep = conn->state == CONN_HANDLING || conn->state == CONN_TAKING ||
                 conn->state == CONN_FLUSHING || conn->state == CONN_STREAM;

@@ -8,7 +8,9 @@
  *
  * Places are byte positions counted from the birth of the log. A stream holds its place and nothing
  * else; it writes the contiguous rest of a segment in one call, so a burst of events costs each
- * reader one system call, not one per event. When the socket is full, the rest of that segment is
+ * reader one system call, not one per event. What is its own (the head of the answer, catch-up
+ * bytes) and what ends it are gathered around them, so that a turn of the loop costs a reader one
+ * call as long as it is short. When the socket is full, the rest of that segment is
  * lent to it and the segment referenced until it has gone. Appending never moves bytes that
  * somebody reads.
  *
@@ -255,8 +257,8 @@ static bool write_private(struct sse_stream *stream)
 {
     str rest = str_drop(buf_str(&stream->private), stream->private_sent);
     if (rest.len == 0) return true;
-    bool lent;
-    bool done = write_piece(stream, rest, &lent);
+    bool lent = false;
+    bool done = http_stream_gather(stream->conn, rest) || write_piece(stream, rest, &lent);
     if (done || lent) stream->private_sent = stream->private.len;
     stream->private_waiting = lent;
     if (lent) http_stream_hold(stream->conn, stream->private.len);
@@ -299,10 +301,13 @@ static bool write_shared(struct sse_stream *stream)
             return true;
         }
         struct sse_range range = next_range(stream, segment);
-        bool lent;
-        bool done = write_piece(stream, range.bytes, &lent);
+        uint64_t behind = stream->place + range.before + range.bytes.len + range.after;
+        bool more = behind == (stream->ending ? stream->end_at : stream->until); /* its end */
+        bool lent = false;
+        bool done = (more && http_stream_gather(stream->conn, range.bytes)) ||
+                    write_piece(stream, range.bytes, &lent);
         if (!done && !lent) return false;
-        stream->place += range.before + range.bytes.len + range.after;
+        stream->place = behind;
         if (!lent) continue;
         segment->refs++;
         stream->lent = segment;
@@ -330,14 +335,15 @@ static void stream_write(struct sse_stream *stream)
         caught_up = stream->private.cap == 0;
     } while (caught_up && write_shared(stream));
     stream->busy = false;
-    if (!stream->ending || !caught_up || stream->waiting) return;
 
     /* An ending stream has sent what it can: end it in order, or cut it short if its place was
-     * lost, so that the client can tell. */
+     * lost, so that the client can tell. What is left of its log: the reader could take no more, the
+     * connection has broken. */
     bool whole = stream->place >= stream->end_at;
-    if (stream->log && !whole)
-        return; /* the reader could take no more; the connection has broken */
+    bool over = stream->ending && caught_up && !stream->waiting && (whole || !stream->log);
     struct http_conn *conn = stream->conn;
+    if ((!over || !whole) && http_stream_flush(conn)) stream->waiting = true;
+    if (!over || stream->waiting) return;
     stream_free(stream);
     if (whole)
         http_stream_end(conn);
@@ -363,6 +369,11 @@ static void on_quiet(void *arg)
     (void)write_piece(stream, stream->framed ? STR("3\r\n:\n\n\r\n") : STR(":\n\n"), &lent);
 }
 
+static void on_turn(void *arg)
+{
+    stream_write(arg);
+}
+
 static void on_stop(void *arg)
 {
     struct sse_stream *stream = arg;
@@ -375,8 +386,11 @@ static void on_stop(void *arg)
     sse_close(stream);
 }
 
-static const struct http_stream_ops stream_ops = {
-    .on_writable = on_writable, .on_quiet = on_quiet, .on_stop = on_stop, .on_closed = on_closed};
+static const struct http_stream_ops stream_ops = {.on_writable = on_writable,
+                                                  .on_quiet = on_quiet,
+                                                  .on_stop = on_stop,
+                                                  .on_closed = on_closed,
+                                                  .on_turn = on_turn};
 
 struct sse_stream *sse_open(struct http_request *request, const struct http_field *fields,
                             size_t field_count, const struct sse_ops *ops, void *arg)
@@ -400,7 +414,7 @@ struct sse_stream *sse_open(struct http_request *request, const struct http_fiel
     return NULL;
 }
 
-bool sse_send(struct sse_stream *stream, str frame)
+static bool add_private(struct sse_stream *stream, str frame)
 {
     struct buf *private = &stream->private;
     size_t needed = frame.len + FRAMING_BYTES_MAX;
@@ -411,7 +425,20 @@ bool sse_send(struct sse_stream *stream, str frame)
     if (stream->framed) buf_printf(private, "%zx\r\n", frame.len);
     buf_append(private, frame);
     if (stream->framed) buf_append(private, STR("\r\n"));
+    return true;
+}
+
+bool sse_send(struct sse_stream *stream, str frame)
+{
+    if (!add_private(stream, frame)) return false;
     stream_write(stream);
+    return true;
+}
+
+bool sse_send_soon(struct sse_stream *stream, str frame)
+{
+    if (!add_private(stream, frame)) return false;
+    http_stream_soon(stream->conn);
     return true;
 }
 

@@ -49,6 +49,9 @@ struct sse_stream *sse_open(struct http_request *request, const struct http_fiel
  * when none waits. on_drain may come before this returns. */
 bool sse_send(struct sse_stream *stream, str frame);
 
+/* The same, written at the end of this turn, together with what the log has for it then. */
+bool sse_send_soon(struct sse_stream *stream, str frame);
+
 /* Follow the log from `place` on, after what sse_send took has gone. on_lag if the place is not
  * there. */
 void sse_follow(struct sse_stream *stream, struct sse_log *log, uint64_t place);

@@ -308,21 +308,32 @@ static void cancelling(void **state)
     }
 }
 
-/* From outside, between two callbacks: while the call waits for its timer, or is posted. The end
+/* From outside, between two callbacks: while the call waits for its timer, for the end of the turn
+ * that it started in, or is posted. The end
  * comes together with what stands before it, so there is no between for these two. */
 struct outside {
+    struct loop_defer first;
     struct loop_task task;
     struct heard *victim;
     size_t after;
 };
 
-static void on_outside(struct loop_task *task)
+static void look(struct outside *o)
 {
-    struct outside *o = CONTAINER(task, struct outside, task);
     if (o->victim->callbacks < o->after)
-        loop_post(o->victim->loop, task);
+        loop_post(o->victim->loop, &o->task);
     else
         heard_cancel(o->victim);
+}
+
+static void on_first(struct loop_defer *first)
+{
+    look(CONTAINER(first, struct outside, first));
+}
+
+static void on_outside(struct loop_task *task)
+{
+    look(CONTAINER(task, struct outside, task));
 }
 
 static void cancelling_from_outside(void **state)
@@ -332,8 +343,9 @@ static void cancelling_from_outside(void **state)
     for (size_t after = 0; after < busy[1].callbacks - 1; after++) {
         AUTO(heard_done) struct heard h = {0};
         AUTO(heard_done) struct heard witness = {0};
-        struct outside outside = {.task = {.fn = on_outside}, .victim = &h, .after = after};
-        loop_post(f->loop, &outside.task); /* comes before the call in each turn */
+        struct outside outside = {
+            .first = {.fn = on_first}, .task = {.fn = on_outside}, .victim = &h, .after = after};
+        loop_defer(f->loop, &outside.first); /* comes before the call in each turn */
         heard_start(&h, f->loop, &f->model, STR("x"), 1);
         heard_start(&witness, f->loop, &f->model, STR("x"), 1);
         heard_wait(&witness);

@@ -5,9 +5,9 @@
  * costs few calls to malloc and a small one little memory. A request larger than the next block
  * gets a block of its own, placed behind the head so that the head's free space stays in use.
  *
- * Invariants: 1. the bytes of a block behind `used` are zero, so allocation hands them out as they
- * are; 2. under AddressSanitizer exactly the bytes handed out may be touched. Both hold for the
- * block that arena_reset keeps, so a loop that parses and resets calls malloc once.
+ * What is handed out is made zero then, and only there: most blocks end half empty, and copies of
+ * texts need it not. Invariant: under AddressSanitizer exactly the bytes handed out may be touched,
+ * also of the block that arena_reset keeps, so that a loop that parses and resets calls malloc once.
  */
 #include "base/arena.h"
 
@@ -16,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/mem.h"
 
 enum { BLOCK_BYTES_MIN = 4 * 1024 - 64, BLOCK_BYTES_MAX = 64 * 1024 - 64, ALIGN = 16 };
 
@@ -51,8 +49,6 @@ void arena_reset(struct arena *arena)
     }
     arena_init(arena);
     if (!kept) return;
-    ASAN_UNPOISON_MEMORY_REGION(kept->bytes, kept->used);
-    memset(kept->bytes, 0, kept->used);
     ASAN_POISON_MEMORY_REGION(kept->bytes, kept->size);
     kept->used = 0;
     kept->next = NULL;
@@ -74,8 +70,9 @@ static struct arena_block *block_add(struct arena *arena, size_t size)
     size_t usual = head ? head->size * 2 : BLOCK_BYTES_MIN;
     if (usual > BLOCK_BYTES_MAX) usual = BLOCK_BYTES_MAX;
     size_t room = size > usual ? size : usual;
-    struct arena_block *block = mem_new(sizeof *block + room);
-    block->size = room;
+    struct arena_block *block = malloc(sizeof *block + room);
+    if (!block) abort();
+    *block = (struct arena_block){.size = room};
     arena->bytes += sizeof *block + room;
     ASAN_POISON_MEMORY_REGION(block->bytes, room);
     if (head && size > usual) {
@@ -88,7 +85,7 @@ static struct arena_block *block_add(struct arena *arena, size_t size)
     return block;
 }
 
-void *arena_alloc(struct arena *arena, size_t size)
+void *arena_space(struct arena *arena, size_t size)
 {
     if (size > SIZE_MAX / 2) abort();
     size_t aligned = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
@@ -101,6 +98,11 @@ void *arena_alloc(struct arena *arena, size_t size)
     return p;
 }
 
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    return memset(arena_space(arena, size), 0, size);
+}
+
 void *arena_array(struct arena *arena, size_t count, size_t size)
 {
     size_t total;
@@ -110,8 +112,9 @@ void *arena_array(struct arena *arena, size_t count, size_t size)
 
 char *arena_cstr(struct arena *arena, str s)
 {
-    char *copy = arena_alloc(arena, s.len + 1);
+    char *copy = arena_space(arena, s.len + 1);
     if (s.len) memcpy(copy, s.p, s.len);
+    copy[s.len] = '\0';
     return copy;
 }
 
@@ -122,13 +125,15 @@ str arena_str(struct arena *arena, str s)
 
 str arena_printf(struct arena *arena, const char *format, ...)
 {
+    char small[256]; /* mostly it fits, and is written once */
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(NULL, 0, format, args);
+    int len = vsnprintf(small, sizeof small, format, args);
     va_end(args);
     if (len < 0) abort();
+    if ((size_t)len < sizeof small) return arena_str(arena, (str){small, (size_t)len});
 
-    char *text = arena_alloc(arena, (size_t)len + 1);
+    char *text = arena_space(arena, (size_t)len + 1);
     va_start(args, format);
     vsnprintf(text, (size_t)len + 1, format, args);
     va_end(args);

@@ -21,6 +21,7 @@ void arena_reset(struct arena *arena); /* ends every allocation; keeps one small
 void arena_done(struct arena *arena);  /* ends every allocation and frees; ready again */
 
 void *arena_alloc(struct arena *arena, size_t size);
+void *arena_space(struct arena *arena, size_t size); /* not zeroed, for who writes all of it */
 void *arena_array(struct arena *arena, size_t count, size_t size); /* aborts on overflow */
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))

@@ -238,8 +238,9 @@ static void step_open(struct step *step)
     step->calls = arena_array(step->arena, view->calls.count, sizeof *step->calls);
     for (size_t i = 0; i < view->calls.count; i++) step->calls[i].call = view->calls.rows[i];
     step->open_count = view->open.count;
-    step->open =
-        arena_array(step->arena, view->open.count + CALLS_TURN_MAX + 1, sizeof *step->open);
+    size_t open_max =
+        view->open.count + CALLS_TURN_MAX + 1; /* mostly none, so they are not zeroed */
+    step->open = arena_space(step->arena, open_max * sizeof *step->open);
     for (size_t i = 0; i < view->open.count; i++) step->open[i] = view->open.rows[i];
 }
 

@@ -27,7 +27,7 @@ void buf_clear(struct buf *b)
     b->full = false;
 }
 
-char *buf_room(struct buf *b, size_t size)
+char *buf_grow(struct buf *b, size_t size)
 {
     if (b->full || size > b->max - b->len) {
         b->full = true;
@@ -49,20 +49,6 @@ void buf_added(struct buf *b, size_t size)
 {
     assert(size <= b->cap - b->len);
     b->len += size;
-}
-
-void buf_append(struct buf *b, str s)
-{
-    if (s.len == 0) return;
-    char *room = buf_room(b, s.len);
-    if (!room) return;
-    memcpy(room, s.p, s.len);
-    b->len += s.len;
-}
-
-void buf_char(struct buf *b, char c)
-{
-    buf_append(b, (str){&c, 1});
 }
 
 void buf_u64(struct buf *b, uint64_t value)

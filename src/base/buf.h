@@ -7,6 +7,8 @@
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
+#include <string.h>
+
 #include "base/str.h"
 
 struct buf {
@@ -21,17 +23,36 @@ void buf_init(struct buf *b, size_t max);
 void buf_done(struct buf *b);  /* frees; ready for use again with the same maximum */
 void buf_clear(struct buf *b); /* empties, keeps the memory */
 
-void buf_append(struct buf *b, str s);
-void buf_char(struct buf *b, char c);
 void buf_u64(struct buf *b, uint64_t value);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF(2, 3);
 
 /* Room for `size` more bytes to be written at the returned place and then claimed with buf_added;
  * NULL (and `full`) if that would pass the maximum. */
-char *buf_room(struct buf *b, size_t size);
+char *buf_grow(struct buf *b, size_t size); /* what buf_room does where there is none yet */
+static inline char *buf_room(struct buf *b, size_t size)
+{
+    return !b->full && size <= b->cap - b->len ? b->p + b->len : buf_grow(b, size);
+}
 void buf_added(struct buf *b, size_t size);
 
 void buf_drop(struct buf *b, size_t count); /* remove the first `count` bytes */
+
+static inline void buf_append(struct buf *b, str s)
+{
+    if (s.len == 0) return;
+    char *room = buf_room(b, s.len);
+    if (!room) return;
+    memcpy(room, s.p, s.len);
+    b->len += s.len;
+}
+
+static inline void buf_char(struct buf *b, char c)
+{
+    char *room = buf_room(b, 1);
+    if (!room) return;
+    *room = c;
+    b->len++;
+}
 
 static inline str buf_str(const struct buf *b)
 {

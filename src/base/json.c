@@ -149,7 +149,7 @@ static bool scan_special(struct parser *p, size_t *saved)
 /* Decode what scan_special has accepted; `len` is the decoded length. */
 static str decode_string(struct arena *arena, const char *at, const char *end, size_t len)
 {
-    char *text = arena_alloc(arena, len), *out = text;
+    char *text = arena_space(arena, len), *out = text;
     while (at < end) {
         const char *backslash = memchr(at, '\\', (size_t)(end - at));
         size_t run = (size_t)((backslash ? backslash : end) - at);
@@ -505,13 +505,19 @@ static bool in_object(const struct json_writer *w)
     return w->depth && (w->objects >> (w->depth - 1) & 1);
 }
 
-/* Before each value: the comma, unless it stands behind its key. */
-static void value_begin(struct json_writer *w)
+/* A value comes: does it need a comma, as it does unless it stands behind its key? */
+static bool value_comes(struct json_writer *w)
 {
     assert(in_object(w) ? w->keyed : w->depth || !w->comma); /* at the top, one value only */
-    if (w->comma && !w->keyed) buf_char(w->out, ',');
+    bool comma = w->comma && !w->keyed;
     w->comma = true;
     w->keyed = false;
+    return comma;
+}
+
+static void value_begin(struct json_writer *w)
+{
+    if (value_comes(w)) buf_char(w->out, ',');
 }
 
 static void open_level(struct json_writer *w, bool object, char bracket)
@@ -552,6 +558,19 @@ void json_array_end(struct json_writer *w)
     close_level(w, false, ']');
 }
 
+/* Nothing but plain text? Of words the last is looked at together with the one before it. */
+static inline bool all_plain(const char *at, size_t len)
+{
+    if (len < 8) {
+        for (size_t i = 0; i < len; i++)
+            if (!json_is_plain((unsigned char)at[i])) return false;
+        return true;
+    }
+    for (size_t i = 0; i + 8 < len; i += 8)
+        if (json_specials(at + i)) return false;
+    return !json_specials(at + len - 8);
+}
+
 /* The first byte that must be escaped, or the end. Beyond ASCII those are U+2028 and U+2029: E2 80
  * A8 and A9. */
 static const char *skip_unescaped(const char *at, const char *end)
@@ -582,32 +601,47 @@ static size_t write_escape(struct buf *out, const char *at)
     return 1;
 }
 
-static void write_text(struct buf *out, str text)
+/* A text with what stands before and behind it, NUL for nothing. Most have nothing to escape, and
+ * are copied in one piece. */
+static void write_text(struct buf *out, char before, str text, char behind)
 {
     if (!text.len) text = STR_EMPTY;
-    const char *at = text.p, *end = text.p + text.len;
+    const char *at = text.p, *end = text.p + text.len, *stop = end;
+    if (!all_plain(at, text.len)) stop = skip_unescaped(at, end);
+    if (stop == end) {
+        char *to = buf_room(out, text.len + 2 + (before != 0) + (behind != 0)), *start = to;
+        if (!to) return;
+        if (before) *to++ = before;
+        *to++ = '"';
+        memcpy(to, text.p, text.len);
+        to += text.len;
+        *to++ = '"';
+        if (behind) *to++ = behind;
+        buf_added(out, (size_t)(to - start));
+        return;
+    }
+    if (before) buf_char(out, before);
     buf_char(out, '"');
-    while (at < end) {
-        const char *stop = skip_unescaped(at, end);
+    for (;;) {
         buf_append(out, (str){at, (size_t)(stop - at)});
-        at = stop < end ? stop + write_escape(out, stop) : stop;
+        if (stop == end) break;
+        at = stop + write_escape(out, stop);
+        stop = skip_unescaped(at, end);
     }
     buf_char(out, '"');
+    if (behind) buf_char(out, behind);
 }
 
 void json_key(struct json_writer *w, str key)
 {
     assert(in_object(w) && !w->keyed);
-    if (w->comma) buf_char(w->out, ',');
-    write_text(w->out, key);
-    buf_char(w->out, ':');
+    write_text(w->out, w->comma ? ',' : '\0', key, ':');
     w->keyed = true;
 }
 
 void json_string(struct json_writer *w, str text)
 {
-    value_begin(w);
-    write_text(w->out, text);
+    write_text(w->out, value_comes(w) ? ',' : '\0', text, '\0');
 }
 
 void json_number_u64(struct json_writer *w, uint64_t value)

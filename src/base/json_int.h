@@ -32,19 +32,25 @@ static inline bool json_is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* The first byte that is not plain text: a quote, a backslash, a control byte, a byte of 80 or
- * more, or the end. Eight bytes at a time: in each lane the high bit becomes set when the byte
- * is one of those. A subtraction borrows only from lanes above one that is set already, so the
- * lowest set lane is exact, and only that one is used. */
-static inline const char *json_skip_plain(const char *at, const char *end)
+/* Eight bytes that are not all plain text: a quote, a backslash, a control byte, a byte of 80 or
+ * more. In each lane the high bit becomes set when the byte is one of those. A subtraction borrows
+ * only from lanes above one that is set already, so the lowest set lane is exact, and only that one
+ * is used; 0: all are plain. */
+static inline uint64_t json_specials(const char *at)
 {
     const uint64_t ones = 0x0101010101010101;
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    word = le64toh(word);
+    uint64_t quote = (word ^ ones * '"') - ones, backslash = (word ^ ones * '\\') - ones;
+    return (quote | backslash | (word - ones * 0x20) | word) & ones * 0x80;
+}
+
+/* The first byte that is not plain text, or the end. */
+static inline const char *json_skip_plain(const char *at, const char *end)
+{
     for (; end - at >= 8; at += 8) {
-        uint64_t word;
-        memcpy(&word, at, sizeof word);
-        word = le64toh(word);
-        uint64_t quote = (word ^ ones * '"') - ones, backslash = (word ^ ones * '\\') - ones;
-        uint64_t special = (quote | backslash | (word - ones * 0x20) | word) & ones * 0x80;
+        uint64_t special = json_specials(at);
         if (special) return at + __builtin_ctzll(special) / 8;
     }
     while (at < end && json_is_plain((unsigned char)*at)) at++;

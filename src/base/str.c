@@ -11,6 +11,13 @@ str str_c(const char *c)
     return c ? (str){c, strlen(c)} : STR_EMPTY;
 }
 
+void str_note(char *out, size_t size, str s)
+{
+    size_t len = s.len < size ? s.len : size - 1;
+    if (len) memcpy(out, s.p, len);
+    out[len] = '\0';
+}
+
 bool str_eq(str a, str b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);

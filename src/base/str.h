@@ -23,6 +23,9 @@ typedef struct {
 
 str str_c(const char *c); /* NULL gives the empty str */
 
+/* As much of it as fits into `size` bytes with the NUL behind it, as snprintf does. */
+void str_note(char *out, size_t size, str s);
+
 bool str_eq(str a, str b);
 bool str_eq_nocase(str a, str b); /* ASCII letters only */
 int str_cmp(str a, str b);

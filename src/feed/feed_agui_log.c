@@ -11,7 +11,6 @@
  *
  * Without a snapshot on its way they are carried out at once.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,7 +146,7 @@ static struct agui_leg *add_leg(struct agui_log *log, str run_id, int64_t began)
 {
     struct agui_leg *leg = &log->legs[log->leg_count++ % AGUI_LEGS_KEPT];
     *leg = (struct agui_leg){.began = began, .begin_place = sse_log_end(log->log)};
-    snprintf(leg->run_id, sizeof leg->run_id, "%.*s", STR_ARG(run_id));
+    str_note(leg->run_id, sizeof leg->run_id, run_id);
     return leg;
 }
 
@@ -156,7 +155,7 @@ void agui_log_join(struct agui_log *log, str run_id, int64_t seq, const struct g
     log->seq = seq;
     if (log->fold.leg || !run_id.len) return;
     agui_join(&log->fold, true, grown_get(grown));
-    snprintf(log->run_id, sizeof log->run_id, "%.*s", STR_ARG(run_id));
+    str_note(log->run_id, sizeof log->run_id, run_id);
     add_leg(log, run_id, 0);
 }
 
@@ -403,7 +402,7 @@ static void tell_fact(struct agui_log *log, const struct fact *facts, size_t at)
     if (!log->readers || log->dead) return;
     log->seq = fact->seq;
     if (ends && ends_elsewhere(log, fact)) return;
-    if (begins) snprintf(log->run_id, sizeof log->run_id, "%.*s", STR_ARG(fact->run_id));
+    if (begins) str_note(log->run_id, sizeof log->run_id, fact->run_id);
     note_told(log, fact);
     put_frames(log, agui_fact(&log->fold, &log->frame, fact));
     if (log->dead) return;

@@ -23,7 +23,6 @@
  * fact that is several texts `skip` are out already. Sinks are also told where a leg ends; so `in_leg`
  * says whose is under way, in the reader while it is caught up, in the feed for all that follow.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +75,7 @@ static bool seen_growing(struct feed *feed, const struct fact *fact)
 
 static void note(char out[static ID_CLIENT_BYTES_MAX + 1], str id)
 {
-    snprintf(out, ID_CLIENT_BYTES_MAX + 1, "%.*s", STR_ARG(id));
+    str_note(out, ID_CLIENT_BYTES_MAX + 1, id);
 }
 
 static void note_preview(struct feed *feed, const struct preview *preview)

@@ -18,7 +18,7 @@ static bool is_ip(str host)
     char text[INET6_ADDRSTRLEN];
     unsigned char bytes[16];
     if (host.len >= sizeof text) return false;
-    snprintf(text, sizeof text, "%.*s", STR_ARG(host));
+    str_note(text, sizeof text, host);
     return inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
 }
 

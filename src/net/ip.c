@@ -78,7 +78,7 @@ str ip_share(str address, char out[static IP_SHARE_BYTES])
     static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
     unsigned char bytes[16];
     if (address.len >= INET6_ADDRSTRLEN) address.len = INET6_ADDRSTRLEN - 1;
-    snprintf(out, IP_SHARE_BYTES, "%.*s", STR_ARG(address));
+    str_note(out, IP_SHARE_BYTES, address);
     if (inet_pton(AF_INET6, out, bytes) != 1) return str_c(out);
     if (memcmp(bytes, mapped, sizeof mapped) == 0) {
         inet_ntop(AF_INET, bytes + sizeof mapped, out, IP_SHARE_BYTES);

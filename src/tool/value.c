@@ -163,8 +163,17 @@ uint64_t value_chars(str text)
 
 void value_one_line(char *json, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
+    const uint64_t ones = 0x0101010101010101;
+    for (size_t i = 0; i < len; i++) {
+        uint64_t word; /* eight bytes without a control character are skipped at once */
+        while (len - i >= sizeof word) {
+            memcpy(&word, json + i, sizeof word);
+            if ((word - ones * 0x20) & ~word & ones * 0x80) break;
+            i += sizeof word;
+        }
+        if (i == len) break;
         if (json[i] == '\n' || json[i] == '\r' || json[i] == '\t') json[i] = ' ';
+    }
 }
 
 /* ---- forms of text ---- */

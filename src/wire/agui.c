@@ -45,7 +45,7 @@ void agui_done(struct agui *agui)
 
 static void note(char out[static ID_CLIENT_BYTES_MAX + 1], str id)
 {
-    snprintf(out, ID_CLIENT_BYTES_MAX + 1, "%.*s", STR_ARG(id));
+    str_note(out, ID_CLIENT_BYTES_MAX + 1, id);
 }
 
 /* ---- open calls ---- */

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "wire/stored.h"
 
 /* preview kind, event name */
 static const char *const preview_names[] = {
@@ -201,9 +202,8 @@ void native_reset(struct buf *out, str thread_id, const char *reason, int64_t se
 
 str native_ends(struct arena *arena, const struct fact *fact)
 {
-    struct json *data = NULL;
     bool message = is_type(fact, "text.message.end") || is_type(fact, "reasoning.end");
     bool call = is_type(fact, "tool.call");
-    if ((!message && !call) || json_parse(arena, fact->data, &data, NULL)) return STR_EMPTY;
-    return json_text(json_get(data, call ? STR("toolCallId") : STR("messageId")));
+    if (!message && !call) return STR_EMPTY;
+    return stored_text(arena, fact->data, call ? STR("toolCallId") : STR("messageId"));
 }

@@ -7,6 +7,8 @@
  */
 #include "wire/stored.h"
 
+#include <string.h>
+
 #include "base/json.h"
 
 static bool is_blank(char c)
@@ -20,25 +22,48 @@ static size_t skip_blanks(str json, size_t at)
     return at;
 }
 
+/* Is the quote at `at` escaped? An odd number of backslashes stands before it. */
+static bool is_escaped(str json, size_t at, size_t start)
+{
+    size_t first = at;
+    while (first > start && json.p[first - 1] == '\\') first--;
+    return (at - first) % 2;
+}
+
 /* Behind the string whose opening quote is at `at`. */
 static size_t skip_string(str json, size_t at)
 {
-    for (at++; at < json.len && json.p[at] != '"'; at++)
-        if (json.p[at] == '\\') at++;
-    return at < json.len ? at + 1 : json.len;
+    size_t start = at + 1;
+    for (at = start; at < json.len; at++) {
+        const char *quote = memchr(json.p + at, '"', json.len - at);
+        if (!quote) break;
+        at = (size_t)(quote - json.p);
+        if (!is_escaped(json, at, start)) return at + 1;
+    }
+    return json.len;
 }
 
 static size_t skip_value(str json, size_t at)
 {
     for (size_t depth = 0; at < json.len;) {
-        char c = json.p[at];
-        if (c == '"') {
+        switch (json.p[at]) {
+        case '"':
             at = skip_string(json, at);
             continue;
+        case '{':
+        case '[':
+            depth++;
+            break;
+        case '}':
+        case ']':
+            if (!depth--) return at;
+            break;
+        case ',':
+            if (!depth) return at;
+            break;
+        default:
+            break;
         }
-        if (!depth && (c == ',' || c == '}' || c == ']')) break;
-        if (c == '{' || c == '[') depth++;
-        if (c == '}' || c == ']') depth--;
         at++;
     }
     return at;
@@ -66,8 +91,10 @@ str stored_get(str object, str key)
 str stored_string(struct arena *arena, str json)
 {
     struct json *value = NULL;
-    if (!json.len || json.p[0] != '"' || json_parse(arena, json, &value, NULL)) return STR_EMPTY;
-    return json_text(value);
+    if (!json.len || json.p[0] != '"') return STR_EMPTY;
+    bool whole = json.len >= 2 && json.p[json.len - 1] == '"'; /* as it stands */
+    if (whole && !memchr(json.p, '\\', json.len)) return (str){json.p + 1, json.len - 2};
+    return json_parse(arena, json, &value, NULL) ? STR_EMPTY : json_text(value);
 }
 
 str stored_text(struct arena *arena, str object, str key)

@@ -652,11 +652,11 @@ bool script_answer(const struct script *script, const struct model_request *requ
                    struct arena *arena, struct play *ret_play)
 {
     /* The part of the message that is matched, as regexec wants it: a NUL inside becomes a space. */
-    char matched[SCRIPT_MATCH_BYTES_MAX + 1];
     str message = player_last_user(request);
-    size_t len = message.len < SCRIPT_MATCH_BYTES_MAX ? message.len : SCRIPT_MATCH_BYTES_MAX;
-    for (size_t i = 0; i < len; i++) matched[i] = message.p[i] ? message.p[i] : ' ';
-    matched[len] = '\0';
+    if (message.len > SCRIPT_MATCH_BYTES_MAX) message.len = SCRIPT_MATCH_BYTES_MAX;
+    char *matched = arena_cstr(arena, message);
+    for (size_t i = 0; i < message.len; i++)
+        if (!matched[i]) matched[i] = ' ';
 
     struct story_view view;
     struct teller t = {.parts = script->parts};

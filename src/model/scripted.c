@@ -138,8 +138,9 @@ static struct model_call *scripted_start(void *self, const struct model_request 
     struct play play;
     if (!script_answer(model->script, request, &arena, &play))
         return player_start(model->loop, &no_line, NULL, sink, arg);
-    struct model_usage counted = player_usage(request, play.pieces, play.count);
-    struct model_usage *usage = &play.usage;
+    struct model_usage *usage = &play.usage, counted = {0};
+    if (usage->input_tokens == SCRIPT_COUNTED || usage->output_tokens == SCRIPT_COUNTED)
+        counted = player_usage(request, play.pieces, play.count);
     if (usage->input_tokens == SCRIPT_COUNTED) usage->input_tokens = counted.input_tokens;
     if (usage->output_tokens == SCRIPT_COUNTED) usage->output_tokens = counted.output_tokens;
     play.round = request->round;

@@ -22,7 +22,6 @@
  */
 #include "net/sse.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +75,17 @@ struct sse_stream {
 
 static void stream_write(struct sse_stream *stream);
 static void drop_old(struct sse_log *log);
+
+/* The size of a chunk, with its line end; returns its length. */
+static size_t put_size(char out[static FRAMING_BYTES_MAX], size_t size)
+{
+    size_t len = 1;
+    while (len < 2 * sizeof size && size >> 4 * len) len++;
+    for (size_t i = 0; i < len; i++) out[i] = "0123456789abcdef"[size >> 4 * (len - 1 - i) & 15];
+    out[len] = '\r';
+    out[len + 1] = '\n';
+    return len + 2;
+}
 
 static void deliver_soon(struct sse_log *log)
 {
@@ -195,10 +205,10 @@ void sse_log_append(struct sse_log *log, str frame)
     if (!segment || segment->cap - segment->len < room) segment = segment_new(log, room);
 
     char *at = segment->bytes + segment->len;
-    int head = snprintf(at, FRAMING_BYTES_MAX, "%zx\r\n", frame.len);
+    size_t head = put_size(at, frame.len);
     memcpy(at + head, frame.p, frame.len);
     memcpy(at + head + frame.len, "\r\n", 2);
-    size_t total = (size_t)head + frame.len + 2;
+    size_t total = head + frame.len + 2;
     segment->len += total;
     log->bytes += total;
     log->end += total;
@@ -422,7 +432,8 @@ static bool add_private(struct sse_stream *stream, str frame)
     if (private->len && private->len + needed > SSE_PRIVATE_BYTES_MAX) return false;
     /* Bytes lent to the socket must not move: then only what fits in place is taken. */
     if (stream->private_waiting && needed > private->cap - private->len) return false;
-    if (stream->framed) buf_printf(private, "%zx\r\n", frame.len);
+    char head[FRAMING_BYTES_MAX];
+    if (stream->framed) buf_append(private, (str){head, put_size(head, frame.len)});
     buf_append(private, frame);
     if (stream->framed) buf_append(private, STR("\r\n"));
     return true;

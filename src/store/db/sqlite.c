@@ -136,11 +136,13 @@ static const struct {
     {ALL, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1}, /* the writer may from db_use_wal on */
 };
 
-/* The count of all memory costs a process-wide mutex in every allocation. This works only before
+/* The count of all memory costs a process-wide mutex in every allocation; and every connection would
+ * begin with a block for twenty pages, of which a quiet one needs a few. This works only before
  * SQLite's first use in the process; too late is harmless. */
 static void setup_process(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
 }
 
 static enum err library_check(struct fault *reterr)
@@ -220,6 +222,11 @@ void db_close(struct db *db)
 void db_closep(struct db **db)
 {
     db_close(*db);
+}
+
+void db_shrink(struct db *db)
+{
+    sqlite3_db_release_memory(db->handle);
 }
 
 enum err db_schema_changes(struct db *db, bool may)

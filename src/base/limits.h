@@ -522,6 +522,7 @@ enum {
     STREAMS_USER_MAX = 2500,               /* of one user, as of WebSockets */
     FEEDS_MAX = 2 * 1024 * 1024, /* threads with readers: one for each connection (a million at
                                     most) and for each subscription of a WebSocket */
+    FEED_MARKS_MIN = 16,         /* room for those at first */
     FEED_MARKS_MAX = 1024,       /* ends of facts remembered, to find a slow reader's place */
     MESSAGE_PAGE_BYTES_MAX = 8 * 1024 * 1024, /* a page of history ends behind what passes it */
     FEED_PAGE_FACTS = 256,                    /* facts in one read while catching up */

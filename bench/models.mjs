@@ -110,7 +110,18 @@ const cpuSeconds = (pid) => {
   const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) / CLOCK_HZ;
 };
-const peakMiB = (pid) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))[1]) / 1024;
+const statusKiB = (pid, name) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'latin1'))[1]);
+
+/** Begin them all, a batch at a time, each with a reader: what readers promise. */
+async function beginAll(server, read) {
+  const reading = [];
+  for (let i = 0; i < STREAMS; i += BATCH) {
+    const batch = Array.from({ length: Math.min(BATCH, STREAMS - i) }, (_, k) => i + k);
+    await Promise.all(batch.map((n) => begin(server, `bench-${n}`)));
+    for (const n of batch) reading.push(read(n));
+  }
+  return reading;
+}
 
 /** The first chunks come while the others begin, and do not count. */
 async function readRun(server, n, chunks, ours) {
@@ -129,17 +140,11 @@ async function manyStreams(model, server) {
   const modelAlone = cpuSeconds(model.pid) - modelBefore;
 
   const before = cpuSeconds(server.pid), began = process.hrtime.bigint();
-  const reading = [];
-  for (let i = 0; i < STREAMS; i += BATCH) {
-    const batch = Array.from({ length: Math.min(BATCH, STREAMS - i) }, (_, k) => i + k);
-    await Promise.all(batch.map((n) => begin(server, `bench-${n}`)));
-    for (const n of batch) reading.push(readRun(server, n, chunks, ours));
-  }
-  const counts = await Promise.all(reading);
+  const counts = await Promise.all(await beginAll(server, (n) => readRun(server, n, chunks, ours)));
   const seconds = Number(process.hrtime.bigint() - began) / 1e9;
   if (counts.some((count) => count < chunks)) throw new Error(`a reader got ${Math.min(...counts)} of ${chunks} chunks`);
   return {
-    cpu: (cpuSeconds(server.pid) - before) / seconds, rss: peakMiB(server.pid), rate: (STREAMS * chunks) / seconds, seconds, modelAlone: modelAlone / SECONDS,
+    cpu: (cpuSeconds(server.pid) - before) / seconds, rss: statusKiB(server.pid, 'VmHWM') / 1024, rate: (STREAMS * chunks) / seconds, seconds, modelAlone: modelAlone / SECONDS,
     p50: percentile(ours, 0.5), p99: percentile(ours, 0.99), floor50: percentile(floor, 0.5), floor99: percentile(floor, 0.99),
   };
 }
@@ -150,4 +155,30 @@ export async function streamsRow() {
     value: f.cpu, figure: `${f.cpu.toFixed(2)} cores, ${f.rss.toFixed(0)} MiB`, peer: `the model alone ${f.modelAlone.toFixed(2)} cores`, detail: f,
     more: `${STREAMS} streams of ${PER_SECOND} chunks/s, ${Math.round(f.rate)} chunks/s: age at the reader p50 ${us(f.p50)}, p99 ${us(f.p99)}; read directly ${us(f.floor50)}, ${us(f.floor99)}`,
   };
+}
+
+// ---- the memory of one of many ----
+
+const SLOWLY = 20; // chunks a second: few enough that all are begun while the first ones stream
+const MIDDLE_S = 12; // from the first run's beginning to the middle of its stream
+
+/** Resident memory that grew with the runs, in the middle of their streams: no one may have ended, and all have begun. */
+async function memoryOfRuns(_model, server) {
+  const reads = (name, last) => readStream(portOf(server), get(`${API}/runs/${name}/events?after=0`), `"type":"${last}"`, null);
+  await begin(server, 'first'); // what the first call of a model takes is not a share of each
+  await reads('first', 'text.delta');
+  const before = statusKiB(server.pid, 'VmRSS'), middle = Date.now() + MIDDLE_S * 1000;
+  let ended = 0;
+  const reading = await beginAll(server, (n) => reads(`bench-${n}`, 'run.finished').then(() => ended++));
+  if (Date.now() > middle) throw new Error('beginning took longer than half of a stream');
+  await new Promise((resolve) => setTimeout(resolve, middle - Date.now()));
+  const grown = statusKiB(server.pid, 'VmRSS') - before;
+  if (ended) throw new Error(`${ended} streams ended too soon`);
+  await Promise.all(reading);
+  return { kib: grown / STREAMS, before_kib: before };
+}
+
+export async function streamsMemoryRow() {
+  const f = await withModel(2 * MIDDLE_S * SLOWLY, SLOWLY, memoryOfRuns);
+  return { value: f.kib, figure: `${f.kib.toFixed(1)} KiB`, detail: f };
 }

@@ -20,7 +20,7 @@ import {
   Skip, bin, column, compare, inTurns, load, median, micros, millis, perSecond, quick, root, thousands, untilReady, withServer,
 } from './kit.mjs';
 import { dialectsRow } from './dialects.mjs';
-import { chunkRow, streamsRow } from './models.mjs';
+import { chunkRow, streamsMemoryRow, streamsRow } from './models.mjs';
 import * as open from './open.mjs';
 import * as page from './page.mjs';
 import { fewTrips, roundTrips } from './round-trips.mjs';
@@ -380,6 +380,7 @@ const rows = [
   ['answer', 'p99 from answer to first event, idle', answerLatency, below(5, 'ms')],
   ['chunk', 'model chunk -> client event, added (200 chunks/s)', chunkRow, both],
   ['streams', '1,000 runs stream 50 chunks/s each', streamsRow, noBudget],
+  ['streams-rss', '  memory of a run that streams, 1,000 at once', streamsMemoryRow, below(96, 'KiB')],
   ['open-start', `start to first answer, ${thousands(open.count)} runs wait`, open.start, below(100, 'ms')],
   ['open-rss', '  memory after it', open.rss, ratioBelow(1.1)],
   ['open-worked', '  after 3,000 inbox pages and 100 answers', open.worked, ratioBelow(1.1)],

@@ -78,6 +78,9 @@ enum {
     CLIENT_FIELDS_MAX = 200,                  /* of an answer, and of a request */
     CLIENT_HEAD_BYTES_MAX = 64 * 1024,        /* of an answer; large sites send 10 KiB */
     CLIENT_BODY_BYTES_MAX = 64 * 1024 * 1024, /* of an answer, unless the caller says otherwise */
+    CLIENT_SEND_BYTES = 16 * 1024,            /* of a request at a time; libcurl has 64 KiB */
+    CLIENT_TRICKLE_BYTES = 4 * 1024,          /* of an answer at a time, if it trickles; else 16 */
+    CLIENT_WHOLE_BYTES_MAX = 32 * 1024,       /* a body that goes out with its head, in no buffer */
     CLIENT_CONNECT_MS_MAX = 10 * 1000,
     CLIENT_FIRST_BYTE_MS_MAX = 60 * 1000, /* a large model thinks before its first token */
     CLIENT_IDLE_MS_MAX = 60 * 1000,
@@ -529,6 +532,7 @@ enum {
     STREAMS_USER_MAX = 2500,               /* of one user, as of WebSockets */
     FEEDS_MAX = 2 * 1024 * 1024, /* threads with readers: one for each connection (a million at
                                     most) and for each subscription of a WebSocket */
+    FEED_MARKS_MIN = 16,         /* room for those at first */
     FEED_MARKS_MAX = 1024,       /* ends of facts remembered, to find a slow reader's place */
     MESSAGE_PAGE_BYTES_MAX = 8 * 1024 * 1024, /* a page of history ends behind what passes it */
     FEED_PAGE_FACTS = 256,                    /* facts in one read while catching up */

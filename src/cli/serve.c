@@ -10,6 +10,7 @@
  * a crash.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -571,6 +572,7 @@ static enum err serve(struct server *server, const struct args *args, struct fau
     runs_recover(server->runs);
     payload_retry_look(server->retry);
     channels_start(server->channels);
+    malloc_trim(0); /* what starting took: a quiet process keeps it otherwise until its end */
     loop_run(server->loop);
     store_close(server->store); /* what its last results submit is refused, not lost */
     server->store = NULL;

@@ -46,6 +46,7 @@ struct feed {
     struct buf frame;    /* reused */
     struct mark *marks;  /* a ring of FEED_MARKS_MAX; NULL until there is a native reader */
     size_t mark_count;
+    size_t mark_room; /* of the ring, while it grows */
 
     struct agui_log *agui[AGUI_PROFILE_COUNT]; /* NULL until there is a reader */
     struct loop_defer reap;

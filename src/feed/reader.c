@@ -134,10 +134,21 @@ static void feed_frame(struct feed *feed)
     buf_clear(&feed->frame);
 }
 
+/* Most threads are read for a few facts: the ring is made as large as it may be only for others. */
+static void make_room(struct feed *feed)
+{
+    if (feed->mark_count < feed->mark_room || feed->mark_room == FEED_MARKS_MAX) return;
+    feed->mark_room = feed->mark_room ? feed->mark_room * 2 : FEED_MARKS_MIN;
+    feed->marks = realloc(feed->marks, feed->mark_room * sizeof *feed->marks);
+    if (!feed->marks) abort();
+}
+
 static void put_mark(struct feed *feed, int64_t seq)
 {
-    if (!feed->marks) feed->marks = calloc(FEED_MARKS_MAX, sizeof *feed->marks);
-    if (!feed->marks) abort();
+    _Static_assert(FEED_MARKS_MAX % FEED_MARKS_MIN == 0 &&
+                       (FEED_MARKS_MAX & (FEED_MARKS_MAX - 1)) == 0,
+                   "doubled until it is that");
+    make_room(feed);
     feed->marks[feed->mark_count++ % FEED_MARKS_MAX] = (struct mark){sse_log_end(feed->log), seq};
 }
 

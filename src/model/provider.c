@@ -348,6 +348,7 @@ static void send_call(struct model_call *call, struct arena *arena, str body)
         .first_byte_ms = provider->options.first_byte_ms,
         .idle_ms = provider->options.idle_ms,
         .body_bytes_max = MODEL_ANSWER_BYTES_MAX,
+        .trickles = true,
     };
     call->request = client_send(call->client, &options, &ops, call);
 }

@@ -18,8 +18,8 @@
 
 struct scripted {
     struct loop *loop;
-    struct script *script;
-    int log; /* -1: none */
+    struct script *script; /* NULL: the demo's, not needed yet */
+    int log;               /* -1: none */
 };
 
 static const struct play no_line = {
@@ -127,16 +127,26 @@ static bool log_request(int fd, const struct model_request *request)
 
 /* ---- what is answered ---- */
 
+/* The demo stands in for a model that was not configured, and parsed it takes 200 KB: so it is when
+ * somebody first asks. On the loop. */
+static const struct script *script_of(struct scripted *model)
+{
+    struct fault fault;
+    if (!model->script && script_parse("demo.script", demo_script, &model->script, &fault))
+        abort(); /* the file is ours, and a test reads it */
+    return model->script;
+}
+
 static struct model_call *scripted_start(void *self, const struct model_request *request,
                                          const struct model_sink *sink, void *arg)
 {
-    const struct scripted *model = self;
+    struct scripted *model = self;
     if (model->log >= 0 && !log_request(model->log, request))
         return player_start(model->loop, &no_log, NULL, sink, arg);
     AUTO(arena_done) struct arena arena;
     arena_init(&arena);
     struct play play;
-    if (!script_answer(model->script, request, &arena, &play))
+    if (!script_answer(script_of(model), request, &arena, &play))
         return player_start(model->loop, &no_line, NULL, sink, arg);
     struct model_usage *usage = &play.usage, counted = {0};
     if (usage->input_tokens == SCRIPT_COUNTED || usage->output_tokens == SCRIPT_COUNTED)
@@ -227,16 +237,11 @@ enum err model_scripted(struct loop *loop, const char *path, const char *log,
 
 void model_demo(struct loop *loop, struct model *ret_model)
 {
-    struct script *script = NULL;
-    struct fault fault;
-    enum err e = script_parse("demo.script", demo_script, &script, &fault);
-    if (e) abort(); /* the file is ours, and a test reads it */
-    take(loop, script, -1, "demo", ret_model);
+    take(loop, NULL, -1, "demo", ret_model);
 }
 
 str model_starter(const struct model *model, size_t index, bool chinese)
 {
-    const struct scripted *scripted = model->self;
-    return model->ops == &scripted_ops ? script_starter(scripted->script, index, chinese)
+    return model->ops == &scripted_ops ? script_starter(script_of(model->self), index, chinese)
                                        : STR_EMPTY;
 }

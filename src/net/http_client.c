@@ -68,7 +68,7 @@ struct http_client_link {
 
 struct client {
     struct loop *loop;
-    CURLM *multi;
+    CURLM *multi;        /* NULL until the first request */
     struct timer *timer; /* the moment libcurl wants to be called */
     struct loop_defer work;
     struct http_client_link active, todo;
@@ -252,10 +252,19 @@ static size_t on_send(char *out, size_t size, size_t count, void *arg)
 static int on_send_again(void *arg, curl_off_t offset, int origin)
 {
     struct client_request *request = arg;
-    if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > request->body_len)
+    if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > request->body_len || !request->body)
         return CURL_SEEKFUNC_FAIL;
     request->body_sent = (size_t)offset;
     return CURL_SEEKFUNC_OK;
+}
+
+/* The answer has begun: nothing is sent again after that, and a long one need not keep what was asked.
+ * A server may also answer before it has heard all. */
+static void drop_body(struct client_request *request)
+{
+    if (request->body_sent < request->body_len) return;
+    free(request->body);
+    request->body = NULL;
 }
 
 /* libcurl's own sockets would stay open in child processes. */
@@ -302,6 +311,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
     curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status < 200 || request->head_done) return line.len;
     request->head_done = true;
+    drop_body(request);
     if (request->ops->on_head) request->ops->on_head(request->arg, request, (int)status);
     return line.len;
 }
@@ -520,16 +530,12 @@ static void on_multi_timer(void *arg)
     drive(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
-struct client *client_new(struct loop *loop)
+/* libcurl with what it needs of TLS takes half a megabyte, so it begins with the first request. */
+static void begin_multi(struct client *client)
 {
+    if (client->multi) return;
     http_client_must(
         curl_global_init(CURL_GLOBAL_DEFAULT)); /* counted by libcurl, from any thread */
-    struct client *client = mem_new(sizeof *client);
-    client->loop = loop;
-    client->work.fn = work;
-    client->active.prev = client->active.next = &client->active;
-    client->todo.prev = client->todo.next = &client->todo;
-    client->timer = timer_new(loop, on_multi_timer, client);
     client->multi = curl_multi_init();
     if (!client->multi) abort();
     http_client_must(curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_watch));
@@ -538,6 +544,23 @@ struct client *client_new(struct loop *loop)
     http_client_must(curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client));
     http_client_must(
         curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CLIENT_IDLE_CONNECTIONS_MAX));
+}
+
+static void end_multi(struct client *client)
+{
+    if (!client->multi) return;
+    http_client_must(curl_multi_cleanup(client->multi));
+    curl_global_cleanup();
+}
+
+struct client *client_new(struct loop *loop)
+{
+    struct client *client = mem_new(sizeof *client);
+    client->loop = loop;
+    client->work.fn = work;
+    client->active.prev = client->active.next = &client->active;
+    client->todo.prev = client->todo.next = &client->todo;
+    client->timer = timer_new(loop, on_multi_timer, client);
     return client;
 }
 
@@ -564,10 +587,9 @@ void client_free(struct client *client)
         }
     }
     loop_defer_cancel(client->loop, &client->work);
-    http_client_must(curl_multi_cleanup(client->multi));
+    end_multi(client);
     timer_free(client->timer);
     free(client);
-    curl_global_cleanup();
 }
 
 /* ---- the beginning of a request: options to libcurl ---- */
@@ -627,6 +649,10 @@ static enum err set_method(struct client_request *request, const struct client_o
         request->body = mem_new(options->body.len + 1);
         request->body_len = options->body.len;
         if (options->body.len) memcpy(request->body, options->body.p, options->body.len);
+    }
+    if (request->body_len && request->body_len <= CLIENT_WHOLE_BYTES_MAX) {
+        SET(CURLOPT_POSTFIELDS, request->body);
+        request->body_sent = request->body_len;
     }
     SET(CURLOPT_CUSTOMREQUEST, method);
     return OK;
@@ -722,6 +748,7 @@ static enum err set_route(struct client_request *request, const struct client_op
     /* libcurl sends again only what it sent on a kept connection; and a kept one may lead to an
      * address that another request was allowed to use. */
     if (options->once || options->public_only) SET(CURLOPT_FRESH_CONNECT, 1L);
+    if (options->trickles) SET(CURLOPT_BUFFERSIZE, (long)CLIENT_TRICKLE_BYTES);
     return options->unix_path ? set_unix_path(request, options->unix_path) : OK;
 }
 
@@ -750,6 +777,7 @@ static void set_fixed(struct client_request *request)
     SET(CURLOPT_OPENSOCKETDATA, request);
     SET(CURLOPT_PREREQFUNCTION, on_connected);
     SET(CURLOPT_PREREQDATA, request);
+    SET(CURLOPT_UPLOAD_BUFFERSIZE, (long)CLIENT_SEND_BYTES);
     SET(CURLOPT_READFUNCTION, on_send);
     SET(CURLOPT_READDATA, request);
     SET(CURLOPT_SEEKFUNCTION, on_send_again);
@@ -782,6 +810,7 @@ struct client_request *client_send(struct client *client, const struct client_op
                                    const struct client_ops *ops, void *arg)
 {
     assert(!client->closing);
+    begin_multi(client);
     struct client_request *request = mem_new(sizeof *request);
     *request = (struct client_request){
         .client = client,

@@ -58,6 +58,8 @@ struct client_options {
                                 closed by the server, which otherwise is tried again on a new one */
     bool public_only;        /* for URLs chosen by a model or a user: connect to public addresses
                                 only, checked after the name is resolved; proxies are not used */
+    bool trickles;           /* the answer comes in small pieces over a long time, and many do at
+                                once: a small buffer is enough */
     msec connect_ms;         /* name, connection, TLS and proxy tunnel together; 0 = 10 s */
     msec first_byte_ms;      /* request sent to first byte of the answer; 0 = 60 s */
     msec idle_ms;            /* without a byte of the answer; 0 = 60 s */

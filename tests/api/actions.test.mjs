@@ -455,8 +455,7 @@ describe('cards', () => {
     const made = await cardOf(server, threadId);
     const { runId } = await pressed(server, made, made.ids.Say);
     await ended(server, threadId);
-    const [{ state }] = rows(home, `SELECT count(*) AS state FROM run_inputs WHERE run=(SELECT id FROM runs WHERE run_id='${runId}')
-      AND input LIKE '%${zone}%'`);
+    const [{ state }] = rows(home, `SELECT count(*) AS state FROM runs WHERE run_id='${runId}' AND input LIKE '%${zone}%'`);
     assert.equal(state, 1);
   });
 });

@@ -243,13 +243,13 @@ describe('minutes', () => {
 
   async function rewrite(threadId, change) {
     await place.home.stop();
-    const which = `run=(SELECT r.id FROM runs r JOIN threads t ON t.id=r.thread WHERE t.thread_id='${threadId}')`;
-    const [{ bytes }] = rows(place.home, `SELECT CAST(bytes AS TEXT) AS bytes FROM snapshots WHERE ${which}`);
+    const which = `id=(SELECT r.id FROM runs r JOIN threads t ON t.id=r.thread WHERE t.thread_id='${threadId}')`;
+    const [{ bytes }] = rows(place.home, `SELECT CAST(snapshot AS TEXT) AS bytes FROM runs WHERE ${which}`);
     const state = JSON.parse(bytes);
     assert.ok(Number.isInteger(state.common_state.active_ms) && state.common_state.active_ms < MINUTE_MS);
     change(state.common_state);
     const text = Buffer.from(JSON.stringify(state)), hash = createHash('sha256').update(text).digest('hex');
-    execute(place.home, `UPDATE snapshots SET bytes=x'${text.toString('hex')}', hash=x'${hash}' WHERE ${which};`);
+    execute(place.home, `UPDATE runs SET snapshot=x'${text.toString('hex')}', hash=x'${hash}' WHERE ${which};`);
     await place.home.start();
   }
 

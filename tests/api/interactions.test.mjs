@@ -548,8 +548,8 @@ describe('time', () => {
 
 describe('a run that cannot be read', () => {
   // The snapshot of a thread's run, destroyed.
-  const damage = (own, threadId) => execute(own, `UPDATE snapshots SET bytes=x'00' WHERE run IN
-    (SELECT runs.id FROM runs JOIN threads ON threads.id=thread WHERE thread_id='${threadId}')`);
+  const damage = (own, threadId) => execute(own, `UPDATE runs SET snapshot=x'00' WHERE thread IN
+    (SELECT id FROM threads WHERE thread_id='${threadId}')`);
 
   test('fails when it is answered, and what it asked is canceled', async (t) => {
     const own = await startAsking(t);

@@ -24,8 +24,12 @@ const resolved = ({ interactionId }, payload) => ({ interruptId: interactionId, 
 const cancelled = ({ interactionId }) => ({ interruptId: interactionId, status: 'cancelled' });
 const resume = (threadId, list, more = {}, on = server) => postRun(on, { threadId, messages: [], resume: list, ...more });
 const events = (asked, on = home) => rows(on, `SELECT title FROM calendar_events WHERE call_id='${asked.toolCallId}'`).map(({ title }) => title);
-const legs = (threadId, on = home) => rows(on, `SELECT legs.n, legs.task_id AS task, legs.wire_run_id AS wire FROM legs JOIN runs ON runs.id=legs.run
-  JOIN threads ON threads.id=runs.thread WHERE threads.thread_id='${threadId}' ORDER BY runs.id, legs.n`);
+// What the legs of a thread are called: the first as its run, another as its request said, or as the run with its number.
+const legs = (threadId, on = home) => rows(on, `SELECT runs.id, run_id AS runId, legs FROM runs JOIN threads ON threads.id=runs.thread
+  WHERE threads.thread_id='${threadId}' ORDER BY runs.id`).flatMap(({ id, runId, legs: count }) => {
+  const named = new Map(rows(on, `SELECT n, wire_run_id AS wire FROM legs WHERE run=${id}`).map(({ n, wire }) => [n, wire]));
+  return Array.from({ length: count }, (_, i) => ({ wire: named.get(i + 1) ?? (i ? `${runId}-${i + 1}` : runId) }));
+});
 
 // The 202 of a request that brings answers and no message.
 function assertTaken(taken, { threadId, runId, ids }) {
@@ -336,8 +340,8 @@ describe('the leg', () => {
     await waitFor('the second', async () => (await runOf(server, threadId)).interactions[0]?.interactionId !== asked.interactionId
       && (await runOf(server, threadId)).status === 'waiting');
     const [next] = (await runOf(server, threadId)).interactions;
-    const input = () => rows(home, `SELECT run_inputs.input FROM run_inputs JOIN runs ON runs.id=run_inputs.run JOIN threads ON threads.id=runs.thread
-      WHERE threads.thread_id='${threadId}'`).map((row) => row.input);
+    const input = () => rows(home, `SELECT input FROM runs JOIN threads ON threads.id=runs.thread
+      WHERE threads.thread_id='${threadId}' AND input<>''`).map((row) => row.input);
     assert.deepEqual(input(), ['{"state":{"a":0.1}}']);
     await answer(server, next.interactionId, { decision: 'approve' });
     await until(server, threadId, 'completed');

@@ -140,14 +140,14 @@ test('a snapshot from before there were costs goes on at 0', async (t) => {
   const { home } = await startPlace(t, LINES, { env: PRICE });
   const { open: [question], threadId } = await waiting(home.server, 'asks');
   await home.stop();
-  const [{ bytes }] = rows(home, 'SELECT CAST(bytes AS TEXT) AS bytes FROM snapshots');
+  const [{ bytes }] = rows(home, 'SELECT CAST(snapshot AS TEXT) AS bytes FROM runs WHERE version>0');
   const state = JSON.parse(bytes);
   assert.equal(state.common_state.cost, 3_500_000);
   delete state.common_state.cost;
   delete state.common_state.currency;
   const text = Buffer.from(JSON.stringify(state));
   const hash = createHash('sha256').update(text).digest('hex');
-  execute(home, `UPDATE snapshots SET bytes=x'${text.toString('hex')}', hash=x'${hash}';`);
+  execute(home, `UPDATE runs SET snapshot=x'${text.toString('hex')}', hash=x'${hash}' WHERE version>0;`);
   await home.start();
   await settle(home.server, question.interactionId, { answer: 'yes' });
   const facts = await factsUntil(t, home.server, threadId, finished('completed'));

@@ -206,11 +206,11 @@ test('after a restart the time is still that of the leg', async (t) => {
   await waitFor('the request', () => lines().length === 1);
   await home.server.kill9();
   home.server = null;
-  const [{ bytes }] = rows(home, 'SELECT CAST(bytes AS TEXT) AS bytes FROM snapshots');
+  const [{ bytes }] = rows(home, 'SELECT CAST(snapshot AS TEXT) AS bytes FROM runs WHERE version>0');
   const state = JSON.parse(bytes);
   state.common_state.leg_since = Date.parse('2026-11-15T05:52:50Z');
   const text = Buffer.from(JSON.stringify(state)), hash = createHash('sha256').update(text).digest('hex');
-  execute(home, `UPDATE snapshots SET bytes=x'${text.toString('hex')}', hash=x'${hash}';`);
+  execute(home, `UPDATE runs SET snapshot=x'${text.toString('hex')}', hash=x'${hash}' WHERE version>0;`);
   await home.start();
   await waitFor('the request after the restart', () => lines().length === 2);
   assert.match(JSON.parse(lines()[1]).system, /- Now: 2026-11-15 05:52 UTC, Sunday\n/);

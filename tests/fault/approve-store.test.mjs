@@ -166,15 +166,15 @@ describe('a damaged snapshot', () => {
   async function damage(home, threadId, change) {
     await home.server.kill9();
     home.server = null;
-    assert.equal(sql(home.data, `UPDATE ${change} WHERE run = (SELECT r.id FROM runs r JOIN threads t ON t.id = r.thread
+    assert.equal(sql(home.data, `UPDATE ${change} = (SELECT r.id FROM runs r JOIN threads t ON t.id = r.thread
       WHERE t.thread_id = '${threadId}'); SELECT changes();`), '1\n');
     await home.start();
   }
 
   // One byte in the middle of the snapshot is another.
-  const flip = (home, threadId) => damage(home, threadId, `snapshots SET bytes = CAST(substr(bytes, 1, length(bytes) / 2)
-    || x'ff' || substr(bytes, length(bytes) / 2 + 2) AS BLOB)`);
-  const loseState = (home, threadId) => damage(home, threadId, 'tool_calls SET state = 99');
+  const flip = (home, threadId) => damage(home, threadId, `runs SET snapshot = CAST(substr(snapshot, 1,
+    length(snapshot) / 2) || x'ff' || substr(snapshot, length(snapshot) / 2 + 2) AS BLOB) WHERE id`);
+  const loseState = (home, threadId) => damage(home, threadId, 'tool_calls SET state = 99 WHERE run');
 
   // It has failed and says so; nobody is asked for it; its thread can be used, and the model is told of every call.
   async function checkFailed(t, home, threadId, log) {

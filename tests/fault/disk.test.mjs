@@ -175,8 +175,8 @@ test('a damaged snapshot ends its own run, visibly, and no other', async (t) => 
   }
   await home.server.kill9();
   home.server = null;
-  assert.equal(sql(home.data, `UPDATE snapshots SET bytes = CAST(substr(bytes, 1, length(bytes) / 2) || x'ff'
-    || substr(bytes, length(bytes) / 2 + 2) AS BLOB) WHERE run = (SELECT id FROM runs WHERE run_id = 'bad'); SELECT changes();`), '1\n');
+  assert.equal(sql(home.data, `UPDATE runs SET snapshot = CAST(substr(snapshot, 1, length(snapshot) / 2) || x'ff'
+    || substr(snapshot, length(snapshot) / 2 + 2) AS BLOB) WHERE run_id = 'bad'; SELECT changes();`), '1\n');
 
   const server = await home.start();
   const bad = await openEvents(t, server, 'bad', { query: '?after=0' });

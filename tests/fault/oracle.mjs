@@ -26,7 +26,7 @@ export function readDatabase(folder, before = []) {
     events: rows(FACT_COLUMNS, `(${FACT_ROWS})`),
     messages: rows('thread seq id role content', 'messages'),
     runs: rows('id thread run_id status ended', 'runs'),
-    snapshots: rows('run version', 'snapshots'),
+    snapshots: rows('run version', '(SELECT id AS run, version FROM runs WHERE version > 0 UNION ALL SELECT run, version FROM snapshots)'),
     accepted: rows('thread run_id answer', 'accepted'),
     keys: rows('id user', 'api_keys'),
     interactions: rows('run id type status call_id', 'interactions'),

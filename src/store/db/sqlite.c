@@ -277,6 +277,11 @@ void db_closep(struct db **db)
     db_close(*db);
 }
 
+void db_shrink(struct db *db)
+{
+    sqlite3_db_release_memory(db->handle);
+}
+
 enum err db_schema_changes(struct db *db, bool may)
 {
     return err_of(sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, may ? 0 : 1, NULL));

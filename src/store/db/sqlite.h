@@ -42,6 +42,9 @@ enum err db_open(const char *path, enum db_mode mode, struct db **ret_db, struct
 void db_close(struct db *db); /* the writer empties the WAL if it is the last; NULL is fine */
 void db_closep(struct db **db);
 
+/* Give back the pages that nobody is looking at: what making or changing a database took. */
+void db_shrink(struct db *db);
+
 /* Steps of the schema may change what the schema says of a table, which nothing else may. */
 enum err db_schema_changes(struct db *db, bool may) MUST_USE;
 

@@ -28,7 +28,8 @@
  *
  * Reading. Each lane is a line in which people take turns (turns.h), and each thread serves the
  * lanes of its row in readers[]: no lane waits for a slower one. A job is ended by SQLite's progress
- * handler when its time is up, when nobody waits for it, or when the store closes.
+ * handler when its time is up, when nobody waits for it, or when the store closes. A thread is
+ * started when a job first needs it: a lane that nobody used costs nothing.
  * 5. While a walk is under way the log cannot begin anew, and walks may follow each other without a
  *    gap. So when the log is long, no walk begins until it has begun anew.
  */
@@ -67,7 +68,7 @@ struct store_delivery {
     bool posted;
 };
 
-/* Who reads what; the first lane goes first. */
+/* Who reads what; the first lane goes first, and its jobs start the thread. */
 static const struct reader_row {
     const char *name;
     enum read_lane lanes[2];
@@ -90,6 +91,8 @@ struct store_reader {
     const struct reader_row *row;
     pthread_cond_t ready;
     bool idle; /* waits for `ready` */
+    pthread_t thread;
+    bool started; /* the loop's own, as is `thread` */
 };
 
 /* The disk was full: is there room again? */
@@ -125,8 +128,8 @@ struct store {
     int checkpoint_at; /* pages of the log */
 
     struct store_reader readers[STORE_READERS];
-    pthread_t threads[1 + STORE_READERS];
-    size_t thread_count;
+    pthread_t write_thread;
+    bool writing; /* write_thread was started */
 };
 
 /* ---- queues ---- */
@@ -300,9 +303,9 @@ static void run_batch(struct store *store, const struct queue *batch)
     pthread_mutex_unlock(&store->mutex);
 }
 
-/* Somebody should look at this lane; if all are at work, they look again when they have done it. The
+/* Somebody should look at this lane. False: all are at work, and look again when they have done it. The
  * mutex is held. */
-static void lane_wake(struct store *store, enum read_lane lane)
+static bool lane_wake(struct store *store, enum read_lane lane)
 {
     for (size_t i = 0; i < STORE_READERS; i++) {
         struct store_reader *reader = &store->readers[i];
@@ -310,8 +313,9 @@ static void lane_wake(struct store *store, enum read_lane lane)
         if (!serves || !reader->idle) continue;
         reader->idle = false;
         pthread_cond_signal(&reader->ready);
-        return;
+        return true;
     }
+    return false;
 }
 
 /* Let no walk begin. False: one is under way, whose end wakes the writing thread. */
@@ -328,7 +332,7 @@ static void walks_go(struct store *store)
 {
     pthread_mutex_lock(&store->mutex);
     store->walks_held = false;
-    if (store->lanes[READ_WALK].count) lane_wake(store, READ_WALK);
+    if (store->lanes[READ_WALK].count) (void)lane_wake(store, READ_WALK);
     pthread_mutex_unlock(&store->mutex);
 }
 
@@ -551,7 +555,63 @@ enum err store_ready(struct store *store)
     return began && clock_steady(&clock_system) - began >= STORE_STUCK_MS ? ERR_IO : OK;
 }
 
+/* ---- threads ---- */
+
+/* Signals belong to the loop's thread: a new thread inherits the mask of its maker. */
+static int thread_start(const char *name, void *(*run)(void *arg), void *arg, pthread_t *ret_thread)
+{
+    sigset_t all, before;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STORE_STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(ret_thread, &attr, run, arg);
+    if (!failed) pthread_setname_np(*ret_thread, name);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return failed;
+}
+
+static enum err writer_start(struct store *store, struct fault *reterr)
+{
+    int failed = thread_start("store-write", write_thread, store, &store->write_thread);
+    if (failed)
+        return fault(reterr, ERR_IO, "the store's thread cannot be started: %s", strerror(failed));
+    store->writing = true;
+    return OK;
+}
+
+/* One that cannot be started is tried again by the next job. */
+static bool reader_start(struct store_reader *reader)
+{
+    if (reader->started) return true;
+    reader->started = !thread_start(reader->row->name, read_thread, reader, &reader->thread);
+    return reader->started;
+}
+
+/* The thread that slower lanes cannot take. */
+static struct store_reader *lane_reader(struct store *store, enum read_lane lane)
+{
+    for (size_t i = 0; i < STORE_READERS; i++)
+        if (readers[i].lanes[0] == lane) return &store->readers[i];
+    abort();
+}
+
+/* Those who serve it besides, when a job has to wait; the lane goes on without them. */
+static void lane_help(struct store *store, enum read_lane lane)
+{
+    for (size_t i = 0; i < STORE_READERS; i++)
+        if (readers[i].lanes[0] != lane && readers[i].lanes[1] == lane)
+            (void)reader_start(&store->readers[i]);
+}
+
 /* ---- the loop's side ---- */
+
+bool store_stopping(struct store *store)
+{
+    return atomic_load(&store->stopping);
+}
 
 /* Refused: the result is on its way. */
 static void refuse(struct store *store, struct job *job, enum err e)
@@ -588,21 +648,20 @@ void store_write(struct store *store, struct job *job)
 void store_read(struct store *store, struct job *job)
 {
     assert(store->loop);
+    struct store_reader *reader = lane_reader(store, job->lane);
+    bool first = !reader->started, crowded = false;
+    enum err e = store_stopping(store) ? ERR_SHUTTING_DOWN : OK;
+    if (!e && !reader_start(reader)) e = ERR_STORE_UNAVAILABLE;
     pthread_mutex_lock(&store->mutex);
-    enum err e = store->stopping ? ERR_SHUTTING_DOWN : OK;
     bool room = store->reads < STORE_QUEUE_JOBS_MAX;
     if (!e && !(room && turns_push(&store->lanes[job->lane], job))) e = ERR_RATE_LIMITED;
     if (!e) {
         store->reads++;
-        lane_wake(store, job->lane);
+        crowded = !lane_wake(store, job->lane) && !first;
     }
     pthread_mutex_unlock(&store->mutex);
     if (e) refuse(store, job, e);
-}
-
-bool store_stopping(struct store *store)
-{
-    return atomic_load(&store->stopping);
+    if (crowded) lane_help(store, job->lane);
 }
 
 struct store_stats store_stats(struct store *store)
@@ -614,32 +673,6 @@ struct store_stats store_stats(struct store *store)
 }
 
 /* ---- opening and closing ---- */
-
-/* Signals belong to the loop's thread: a new thread inherits the mask of its maker. */
-static enum err threads_start(struct store *store, struct fault *reterr)
-{
-    sigset_t all, before;
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STORE_STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = 0;
-    while (store->thread_count < COUNT(store->threads) && !failed) {
-        size_t n = store->thread_count;
-        struct store_reader *reader = n ? &store->readers[n - 1] : NULL;
-        pthread_t *thread = &store->threads[n];
-        failed = reader ? pthread_create(thread, &attr, read_thread, reader)
-                        : pthread_create(thread, &attr, write_thread, store);
-        if (failed) break;
-        pthread_setname_np(*thread, reader ? reader->row->name : "store-write");
-        store->thread_count++;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    if (!failed) return OK;
-    return fault(reterr, ERR_IO, "a thread of the store cannot be started: %s", strerror(failed));
-}
 
 static struct store *store_new(struct loop *loop)
 {
@@ -673,7 +706,9 @@ void store_close(struct store *store)
     pthread_mutex_unlock(&store->mutex);
     pthread_cond_broadcast(&store->write_ready);
     for (size_t i = 0; i < STORE_READERS; i++) pthread_cond_broadcast(&store->readers[i].ready);
-    for (size_t i = 0; i < store->thread_count; i++) pthread_join(store->threads[i], NULL);
+    if (store->writing) pthread_join(store->write_thread, NULL);
+    for (size_t i = 0; i < STORE_READERS; i++)
+        if (store->readers[i].started) pthread_join(store->readers[i].thread, NULL);
     /* With the threads gone no lock is needed. A done() may submit once more and so add a result. */
     for (struct job *job; (job = queue_pop(&store->results));) job->done(job, job->result);
     db_close(store->writer);
@@ -709,7 +744,9 @@ enum err store_open(const char *folder, struct loop *loop, struct store **ret_st
     snprintf(store->folder, sizeof store->folder, "%s", folder);
     enum err e = db_open(store->path, DB_WRITER, &store->writer, reterr);
     if (!e) e = migrate(store->writer, reterr);
-    if (!e && loop) e = threads_start(store, reterr);
+    if (e) return e;
+    db_shrink(store->writer);
+    e = loop ? writer_start(store, reterr) : OK;
     if (e) return e;
     *ret_store = TAKE(store);
     return OK;

@@ -390,16 +390,12 @@ static void cuts(void **state)
     }
 }
 
-static void large_bodies(void **state)
+static void large_body(str sent)
 {
-    (void)state;
-    enum { LARGE = 100 * 1024, SENT = 2 * 1024 * 1024 };
+    enum { LARGE = 100 * 1024 };
     static const struct step steps[] = {ACCEPT, READ,
                                         SEND("HTTP/1.1 200 OK\r\nContent-Length: 102400\r\n\r\n"),
                                         REPEAT("0123456789abcdef", LARGE / 16), STOP};
-    char *sent = malloc(SENT);
-    assert_non_null(sent);
-    for (size_t i = 0; i < SENT; i++) sent[i] = (char)('a' + i % 26);
     struct world world;
     struct server server;
     struct answer answer;
@@ -408,7 +404,8 @@ static void large_bodies(void **state)
     server_start(&server, steps);
     struct client_options options = options_for(&address, &server);
     options.method = "POST";
-    options.body = (str){sent, SENT};
+    options.body = sent;
+    options.trickles = sent.len % 2; /* in smaller pieces, the same bytes */
     ask(&answer, &world, &options);
     world_done(&world);
     server_join(&server);
@@ -420,6 +417,18 @@ static void large_bodies(void **state)
     assert_false(server_saw(&server, "Expect:")); /* it would cost a round trip */
     answer_done(&answer);
     server_done(&server);
+}
+
+/* Small ones go out with the head, larger ones in pieces. */
+static void large_bodies(void **state)
+{
+    (void)state;
+    enum { SENT = 2 * 1024 * 1024 };
+    static const size_t sizes[] = {1, CLIENT_WHOLE_BYTES_MAX, CLIENT_WHOLE_BYTES_MAX + 1, SENT};
+    char *sent = malloc(SENT);
+    assert_non_null(sent);
+    for (size_t i = 0; i < SENT; i++) sent[i] = (char)('a' + i % 26);
+    for (size_t i = 0; i < COUNT(sizes); i++) large_body((str){sent, sizes[i]});
     free(sent);
 }
 
@@ -447,9 +456,8 @@ static void headers_are_kept(void **state)
 /* ---- connections ---- */
 
 /* Ask one after the other; `accepted` says how many connections that took. */
-static void connections(void **state)
+static void ask_twice(str body)
 {
-    (void)state;
     static const struct {
         const char *name;
         struct step steps[STEPS_MAX];
@@ -478,7 +486,7 @@ static void connections(void **state)
         server_start(&server, rows[i].steps);
         struct client_options options = options_for(&address, &server);
         options.method = "POST";
-        options.body = STR("body");
+        options.body = body;
         ask(&first, &world, &options);
         expect(&first, rows[i].name, OK, "");
         options.once = rows[i].once;
@@ -491,6 +499,16 @@ static void connections(void **state)
         answer_done(&second);
         server_done(&server);
     }
+}
+
+/* With a body that goes out with its head, and with one that is sent in pieces. */
+static void connections(void **state)
+{
+    (void)state;
+    static char large[CLIENT_WHOLE_BYTES_MAX + 1];
+    memset(large, 'b', sizeof large);
+    ask_twice(STR("body"));
+    ask_twice((str){large, sizeof large});
 }
 
 static void at_the_same_time(void **state)

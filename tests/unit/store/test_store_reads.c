@@ -128,6 +128,38 @@ static void nobody_waits(void **state)
     assert_int_equal(next.result, OK);
 }
 
+static size_t thread_count(void)
+{
+    struct stat task;
+    assert_int_equal(stat("/proc/self/task", &task), 0);
+    return task.st_nlink - 2; /* a folder for each */
+}
+
+/* A thread is started by the first job that needs it. */
+static void threads_when_needed(void **state)
+{
+    struct fixture *f = *state;
+    size_t before = thread_count();
+    struct read quick[2] = {0}, pages[2] = {0}, walk = {0};
+    for (size_t i = 0; i < COUNT(quick); i++) {
+        read_send(&quick[i], f, READ_QUICK, "a", quick_run);
+        fixture_wait(f);
+        assert_int_equal(thread_count(), before + 1);
+    }
+    read_send(&pages[0], f, READ_PAGE, "a", gate_run);
+    entered(&pages[0]);
+    assert_int_equal(thread_count(), before + 2);
+    read_send(&pages[1], f, READ_PAGE, "", gate_run); /* the thread of walks helps */
+    entered(&pages[1]);
+    assert_int_equal(thread_count(), before + 3);
+    for (size_t i = 0; i < COUNT(pages); i++) sem_post(&pages[i].open);
+    fixture_wait(f);
+    read_send(&walk, f, READ_WALK, "a", quick_run);
+    fixture_wait(f);
+    assert_int_equal(walk.result, OK);
+    assert_int_equal(thread_count(), before + 3);
+}
+
 static void closing(void **state)
 {
     struct fixture *f = *state;
@@ -324,6 +356,7 @@ int test_store_reads(void)
     const struct CMUnitTest tests[] = {
         WITH_STORE(a_deadline),
         WITH_STORE(nobody_waits),
+        WITH_STORE(threads_when_needed),
         WITH_STORE(closing),
         WITH_STORE(no_lane_waits_for_a_slower_one),
         WITH_STORE(people_take_turns),

@@ -276,6 +276,8 @@ enum {
 
     /* The store. */
     STORE_BATCH_JOBS_MAX = 512,       /* jobs in one transaction: bounds how long one waits */
+    STORE_BATCH_SHARED_JOBS = 64,     /* enough for one that several people share */
+    STORE_BATCH_TAKE_JOBS = 16,       /* taken at a time: who comes meanwhile waits for those */
     STORE_QUEUE_JOBS_MAX = 64 * 1024, /* waiting jobs; more are refused as overload */
     CHANGES_MAX = 32 * 1024,          /* of them for requests; the rest is for our own work */
     CHANGES_USER_MAX = 4096,          /* of one user's requests */

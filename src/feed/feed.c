@@ -176,7 +176,7 @@ static size_t find_stoppers(const struct agents *agents, str *names)
 }
 
 /* The policy of the run's agent says what becomes of it when its last reader has left. */
-static void left_alone(struct feed *feed, bool left)
+static void left_alone(struct feed *feed, str owner, bool left)
 {
     struct server *server = feed->feeds->server;
     runs_alone(server->runs, feed->thread, true);
@@ -188,7 +188,9 @@ static void left_alone(struct feed *feed, bool left)
     arena_init(&stop->names);
     str *names = arena_array(&stop->names, stoppers, sizeof *names);
     stop->agents = (struct strs){names, find_stoppers(server->agents, names)};
-    stop->job = (struct job){.run = stop_run, .done = stop_done};
+    /* In the owner's name: what they asked for before, and does not run yet, is stopped too. */
+    stop->job =
+        (struct job){.run = stop_run, .done = stop_done, .who = arena_str(&stop->names, owner)};
     stop->server = server;
     stop->thread = feed->thread;
     crypto_random(stop->random, sizeof stop->random);
@@ -271,7 +273,8 @@ void reader_gone(struct reader *reader, bool left)
             loop_defer(feed->feeds->server->loop, &feed->reap);
         } else if (!feed_readers(feed)) {
             bool read = reader->kind != READER_AGUI || reader->at != AGUI_PENDING;
-            left_alone(feed, left && read); /* one that waits in the queue has read nothing */
+            /* one that waits in the queue has read nothing */
+            left_alone(feed, str_c(reader->owner), left && read);
             loop_defer(feed->feeds->server->loop, &feed->reap);
         }
         if (feed->walking) return;

@@ -506,7 +506,7 @@ void agui_reader_join(struct reader *reader)
     struct join *join = calloc(1, sizeof *join);
     if (!join) abort();
     arena_init(&join->arena);
-    join->job = (struct job){.run = join_run, .done = join_done};
+    join->job = (struct job){.run = join_run, .done = join_done, .who = str_c(reader->owner)};
     join->reader = reader;
     join->thread_row = reader->feed ? reader->feed->thread : 0;
     reader->reading = true;

@@ -189,7 +189,7 @@ static void list_start(struct inbox_reader *reader)
     struct list *list = calloc(1, sizeof *list);
     if (!list) abort();
     arena_init(&list->arena);
-    list->job = (struct job){.run = list_run, .done = list_done};
+    list->job = (struct job){.run = list_run, .done = list_done, .who = reader->decider.user};
     list->reader = reader;
     list->filter = (struct interaction_filter){
         .owner = reader->decider.user, .status = INTERACTION_OPEN, .limit = LIST_LIMIT_MAX};

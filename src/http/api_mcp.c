@@ -298,7 +298,7 @@ static void ask_question(struct exchange *x, const struct desk_message *message,
     question->start.press_args = call->press_args;
     question->start.input = press_input(arena, call->press_tool, call->press_args);
     asking->tc.change.now = clock_wall(&clock_system);
-    asking->tc.change.job = (struct job){.run = ask_run, .done = ask_done};
+    asking->tc.change.job = (struct job){.run = ask_run, .done = ask_done, .who = x->who.user};
     store_write(x->server->store, &asking->tc.change.job);
 }
 

@@ -126,7 +126,7 @@ void handle_session_post(struct exchange *x)
     struct session_add *add = ARENA_NEW(exchange_arena(x), struct session_add);
     msec now = clock_wall(&clock_system);
     *add = (struct session_add){
-        .job = {.run = add_run, .done = add_done},
+        .job = {.run = add_run, .done = add_done, .who = x->who.user},
         .x = x,
         .session = {.key_id = x->who.key_id,
                     .user = x->who.user,
@@ -175,8 +175,9 @@ void handle_session_delete(struct exchange *x)
         return;
     }
     struct session_end *end = ARENA_NEW(exchange_arena(x), struct session_end);
-    *end = (struct session_end){
-        .job = {.run = end_run, .done = end_done}, .x = x, .now = clock_wall(&clock_system)};
+    *end = (struct session_end){.job = {.run = end_run, .done = end_done, .who = x->who.user},
+                                .x = x,
+                                .now = clock_wall(&clock_system)};
     store_write(x->server->store, &end->job);
 }
 

@@ -148,7 +148,7 @@ void change_go(struct change *change)
         return;
     }
     change->now = clock_wall(&clock_system);
-    change->job = (struct job){.run = change_run, .done = change_done};
+    change->job = (struct job){.run = change_run, .done = change_done, .who = change->by.who.user};
     if (change->key.len) crypto_sha256(change->request, change->hash);
     store_write(change->by.server->store, &change->job);
 }

@@ -601,7 +601,8 @@ static struct tool_call *call_start(void *self, const struct tool_request *reque
     arena_init(&call->arena);
     call_prepare(call, request);
     bool refused = call->error.len > 0;
-    call->job = (struct job){.run = refused ? refused_run : call_run, .done = call_done};
+    call->job = (struct job){
+        .run = refused ? refused_run : call_run, .done = call_done, .who = call->owner};
     if (tool->kind->tool.write && !refused)
         store_write(tool->store, &call->job);
     else

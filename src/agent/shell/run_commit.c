@@ -196,8 +196,9 @@ static struct commit *commit_new(struct live_run *live)
     struct commit *commit = calloc(1, sizeof *commit);
     if (!commit) abort();
     arena_init(&commit->arena);
-    commit->job = (struct job){.run = commit_run, .done = commit_done};
     commit->live = live;
+    commit->job =
+        (struct job){.run = commit_run, .done = commit_done, .who = live->now->thread.owner};
     commit->version = live->now->version;
     commit->now = clock_wall(live->runs->options.clock);
     return commit;

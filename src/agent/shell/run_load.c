@@ -202,8 +202,8 @@ static void start_next(struct live_run *live)
     struct next *next = calloc(1, sizeof *next);
     if (!next) abort();
     arena_init(&next->arena);
-    next->job = (struct job){.run = next_run, .done = next_done};
     next->live = live;
+    next->job = (struct job){.run = next_run, .done = next_done, .who = live->now->thread.owner};
     const struct runs_options *o = &live->runs->options;
     const struct agent *agent = live_run_agent(live);
     next->begin = (struct begin){.max_rounds = agent->max_rounds,

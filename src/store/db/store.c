@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The store's threads: one that writes, with group commit, and some that read. While one commit
- * waits for the disk, the next jobs queue up; the writing thread then takes them all (at most
+ * waits for the disk, the next jobs queue up; the writing thread then takes as many (at most
  * STORE_BATCH_JOBS_MAX) into one transaction:
  *
  *     BEGIN; job; job; ...; COMMIT; results to the loop                                  plainly
@@ -18,9 +18,18 @@
  * any other way (I/O) ends the process: the commit may be on disk, so neither "done" nor "failed"
  * would be true, and going on could make it vanish.
  *
+ * Writes wait in a line in which people take turns (turns.h), and a batch takes them from it a few at a
+ * time: whoever comes while it is under way gets into it, ahead of what others still have waiting. A batch
+ * that several people share ends sooner, with one more turn of each who waits. So nobody waits for all
+ * that somebody else has brought.
+ *
  * Invariants:
  * 1. A result goes to the loop after the commit that holds the job's changes, never before.
- * 2. Results of writes go to the loop in the order of store_write.
+ * 2. Results of writes go to the loop in the order in which the jobs ran: that a batch runs its jobs
+ *    again does not change their order. Jobs of one person run in the order of store_write, those of
+ *    different people in any. So whoever gives a job that has to run behind another, which is not done
+ *    yet, gives both in the same name; and all that is done for a conversation, or its readers, goes in
+ *    the name of its owner, but what others decide and what is due, which look at the rows as they are.
  * 3. `mutex` guards the queues, the figures and what is said of walks, and is never held during a
  *    job. `writer_mutex` guards the writing connection, and is held during a batch.
  * 4. Only the writing connection checkpoints (see sqlite.h), between batches, after the results
@@ -110,7 +119,8 @@ struct store {
 
     pthread_mutex_t mutex;
     pthread_cond_t write_ready;
-    struct queue writes, results;
+    struct turns writes;
+    struct queue results;
     struct turns lanes[READ_LANES];
     size_t reads;    /* that wait, in all lanes */
     size_t walks;    /* under way */
@@ -244,6 +254,36 @@ static enum err run_alone(struct store *store, struct job *job)
     return e;
 }
 
+/* Jobs for one transaction, in the order in which they run. */
+struct batch {
+    struct queue jobs;
+    size_t most; /* it takes no more: those that waited when it began, so that it ends */
+    bool shared; /* between several people */
+};
+
+/* Some more jobs, if it may have more. The mutex is held. */
+static void batch_take(struct store *store, struct batch *batch)
+{
+    struct turns *writes = &store->writes;
+    size_t room = batch->most - batch->jobs.count, take = STORE_BATCH_TAKE_JOBS;
+    batch->shared = batch->shared || writes->people > 1;
+    bool last = batch->shared && batch->jobs.count >= STORE_BATCH_SHARED_JOBS;
+    if (last) take = writes->people; /* a turn of each */
+    if (take > room) take = room;
+    if (last) batch->most = batch->jobs.count + take;
+    for (struct job *job; take && (job = turns_pop(writes)); take--) queue_push(&batch->jobs, job);
+}
+
+/* The one behind it, which may have to be taken first; NULL: it was the last. */
+static struct job *batch_next(struct store *store, struct batch *batch, const struct job *job)
+{
+    if (job->next || batch->jobs.count == batch->most) return job->next;
+    pthread_mutex_lock(&store->mutex);
+    batch_take(store, batch);
+    pthread_mutex_unlock(&store->mutex);
+    return job->next;
+}
+
 /* How a batch in one transaction ended. The last two: nothing was committed. */
 enum batch_end { BATCH_DONE, BATCH_SPOILT, BATCH_LOST };
 
@@ -267,35 +307,37 @@ static enum batch_end run_in_savepoint(struct db *db, struct job *job)
     return db_savepoint_release(db) ? BATCH_LOST : BATCH_DONE;
 }
 
-static enum batch_end run_together(struct store *store, const struct queue *batch,
+static enum batch_end run_together(struct store *store, struct batch *batch,
                                    enum batch_end (*run)(struct db *db, struct job *job))
 {
     enum err e = db_begin(store->writer);
-    for (struct job *job = batch->first; job && e; job = job->next) job->result = e;
+    for (struct job *job = batch->jobs.first; job && e; job = job->next) job->result = e;
     if (e) return BATCH_DONE;
 
     enum batch_end end = BATCH_DONE;
-    for (struct job *job = batch->first; job && end == BATCH_DONE; job = job->next)
+    for (struct job *job = batch->jobs.first; job && end == BATCH_DONE;
+         job = end == BATCH_DONE ? batch_next(store, batch, job) : NULL)
         end = run(store->writer, job);
     if (end == BATCH_DONE && commit(store)) end = BATCH_LOST;
     if (end != BATCH_DONE) roll_back(store);
     return end;
 }
 
-static void run_batch(struct store *store, const struct queue *batch)
+static void run_batch(struct store *store, struct batch *batch)
 {
+    const struct queue *jobs = &batch->jobs;
     uint64_t full = 0, retries = 0;
-    bool alone = batch->count == 1;
+    bool alone = jobs->count == 1;
     enum batch_end end = alone ? BATCH_LOST : run_together(store, batch, run_plainly);
-    if (end != BATCH_DONE && !alone) retries = batch->count;
+    if (end != BATCH_DONE && !alone) retries = jobs->count;
     if (end == BATCH_SPOILT) end = run_together(store, batch, run_in_savepoint);
-    for (struct job *job = batch->first; job && end == BATCH_LOST; job = job->next)
+    for (struct job *job = jobs->first; job && end == BATCH_LOST; job = job->next)
         job->result = run_alone(store, job);
-    for (struct job *job = batch->first; job; job = job->next)
+    for (struct job *job = jobs->first; job; job = job->next)
         full += job->result == ERR_STORAGE_FULL;
 
     pthread_mutex_lock(&store->mutex);
-    store->stats.jobs += batch->count;
+    store->stats.jobs += jobs->count;
     store->stats.retries += retries;
     store->stats.full += full;
     store->stats.statements_write += db_statements_take(store->writer);
@@ -363,16 +405,19 @@ static bool checkpoint_due(const struct store *store)
 
 /* Wait for jobs, or for the end of walks that a checkpoint waits for. False: there are none left and
  * the store is closing. */
-static bool next_batch(struct store *store, struct queue *batch)
+static bool next_batch(struct store *store, struct batch *batch)
 {
-    queue_init(batch);
+    *batch = (struct batch){0};
+    queue_init(&batch->jobs);
     pthread_mutex_lock(&store->mutex);
     store->batch_began = 0;
-    while (!store->writes.first && !store->stopping && !checkpoint_due(store))
+    while (!store->writes.count && !store->stopping && !checkpoint_due(store))
         pthread_cond_wait(&store->write_ready, &store->mutex);
-    queue_move(batch, &store->writes, STORE_BATCH_JOBS_MAX);
-    bool stop = !batch->first && store->stopping;
-    if (batch->first) store->batch_began = clock_steady(&clock_system);
+    size_t waiting = store->writes.count;
+    batch->most = waiting < STORE_BATCH_JOBS_MAX ? waiting : STORE_BATCH_JOBS_MAX;
+    bool stop = !waiting && store->stopping;
+    batch_take(store, batch);
+    if (waiting) store->batch_began = clock_steady(&clock_system);
     pthread_mutex_unlock(&store->mutex);
     return !stop;
 }
@@ -380,11 +425,11 @@ static bool next_batch(struct store *store, struct queue *batch)
 static void *write_thread(void *arg)
 {
     struct store *store = arg;
-    for (struct queue batch; next_batch(store, &batch);) {
+    for (struct batch batch; next_batch(store, &batch);) {
         pthread_mutex_lock(&store->writer_mutex);
-        if (batch.first) {
+        if (batch.most) {
             run_batch(store, &batch);
-            finish(store, &batch);
+            finish(store, &batch.jobs);
         }
         checkpoint(store);
         pthread_mutex_unlock(&store->writer_mutex);
@@ -394,9 +439,9 @@ static void *write_thread(void *arg)
 
 enum err store_run(struct store *store, struct job *job)
 {
-    struct queue batch;
-    queue_init(&batch);
-    queue_push(&batch, job);
+    struct batch batch = {.most = 1};
+    queue_init(&batch.jobs);
+    queue_push(&batch.jobs, job);
     pthread_mutex_lock(&store->writer_mutex);
     run_batch(store, &batch);
     checkpoint(store);
@@ -635,9 +680,8 @@ void store_write(struct store *store, struct job *job)
     assert(store->loop); /* without a loop there is only store_run */
     pthread_mutex_lock(&store->mutex);
     enum err e = store->stopping ? ERR_SHUTTING_DOWN : OK;
-    if (!e && store->writes.count >= STORE_QUEUE_JOBS_MAX) e = ERR_RATE_LIMITED;
-    job->result = e;
-    if (!e) queue_push(&store->writes, job);
+    bool room = store->writes.count < STORE_QUEUE_JOBS_MAX;
+    if (!e && !(room && turns_push(&store->writes, job))) e = ERR_RATE_LIMITED;
     pthread_mutex_unlock(&store->mutex);
     if (e)
         refuse(store, job, e);
@@ -683,7 +727,7 @@ static struct store *store_new(struct loop *loop)
     delivery->task.fn = on_delivery;
     delivery->store = store;
     store->wake.fn = on_wake;
-    queue_init(&store->writes);
+    turns_init(&store->writes, STORE_QUEUE_JOBS_MAX); /* a share of it: CHANGES_USER_MAX */
     queue_init(&store->results);
     for (size_t i = 0; i < READ_LANES; i++) turns_init(&store->lanes[i], STORE_READS_EACH_MAX);
     for (size_t i = 0; i < STORE_READERS; i++) {
@@ -718,6 +762,7 @@ void store_close(struct store *store)
     pthread_mutex_destroy(&store->writer_mutex);
     pthread_cond_destroy(&store->write_ready);
     for (size_t i = 0; i < STORE_READERS; i++) pthread_cond_destroy(&store->readers[i].ready);
+    turns_done(&store->writes);
     for (size_t i = 0; i < READ_LANES; i++) turns_done(&store->lanes[i]);
     free(store);
 }

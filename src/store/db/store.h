@@ -3,9 +3,10 @@
  * The store: SQLite behind one writing thread and a few reading threads.
  *
  * A job is plain blocking code that runs on a store thread with a database handle. Jobs given to
- * store_write run in order, many in one transaction, and their results
- * go back to the loop only after the commit: when done() sees OK, the change is on disk. A job owns
- * its data and gets finished bytes: no parsing, hashing or encoding on the store thread.
+ * store_write run one behind the other, many in one transaction, and their results go back to the loop
+ * in that order and only after the commit: when done() sees OK, the change is on disk. Those of one
+ * person run in the order in which they were given, and different people take turns. A job owns its
+ * data and gets finished bytes: no parsing, hashing or encoding on the store thread.
  *
  *   A job that fails: its own changes are undone, its neighbours stay.
  *   SQLITE_FULL: not committed; the job ends with ERR_STORAGE_FULL and the store goes on.
@@ -57,8 +58,10 @@ enum read_lane {
 struct job {
     enum err (*run)(struct job *job, struct db *db);
     void (*done)(struct job *job, enum err e); /* owns the job again */
-    /* For reading. The name is borrowed until done(). */
-    str who; /* for whom: people take turns, whoever brings many waits for their own; empty: us */
+    /* For whom: people take turns, whoever brings many waits for their own; empty: us, who count as one
+     * more. Borrowed until done(). What is written for a conversation goes in its owner's name. */
+    str who;
+    /* For reading. */
     enum read_lane lane;
     msec ms_max;      /* of work; 0: what its lane may take */
     atomic_bool gone; /* nobody waits for it any more: it ends soon, or does not begin */

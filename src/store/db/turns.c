@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Turns: a line of jobs in which everybody has a turn, as a ring of people, each with a line of
- * jobs. The map finds a person's line; people without jobs have none.
+ * jobs. A person's line is one of the few, or the map finds it; people without jobs have none.
  */
 #include "store/db/turns.h"
 
@@ -35,9 +35,17 @@ static void ring_add(struct turns *turns, struct user_turns *turn)
 static struct user_turns *turn_of(struct turns *turns, str who)
 {
     if (!who.len) return &turns->ours;
-    struct user_turns *turn = map_get(&turns->by_name, who);
+    struct user_turns *turn = NULL;
+    for (size_t i = 0; i < TURNS_FEW; i++) {
+        struct user_turns *one = &turns->few[i];
+        if (one->count && str_eq(one->first->who, who)) return one;
+        if (!one->count && !turn) turn = one;
+    }
+    struct user_turns *other = turns->by_name.count ? map_get(&turns->by_name, who) : NULL;
+    if (other) return other;
     if (turn) return turn;
     turn = mem_new(sizeof *turn);
+    turn->made = true;
     enum err e = map_put(&turns->by_name, who, turn);
     assert(!e); /* as many people as jobs at most */
     return turn;
@@ -49,6 +57,7 @@ bool turns_push(struct turns *turns, struct job *job)
     if (job->who.len && turn->count >= turns->each_max) return false;
     if (!turn->count) {
         turn->last = &turn->first;
+        turns->people++;
         ring_add(turns, turn);
     }
     job->next = NULL;
@@ -70,9 +79,11 @@ struct job *turns_pop(struct turns *turns)
     turn->first = job->next;
     turn->count--;
     turns->count--;
-    if (turn->count)
+    if (turn->count) {
         ring_add(turns, turn);
-    else if (turn != &turns->ours)
-        free(map_remove(&turns->by_name, job->who));
+        return job;
+    }
+    turns->people--;
+    if (turn->made) free(map_remove(&turns->by_name, job->who));
     return job;
 }

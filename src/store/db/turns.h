@@ -17,14 +17,20 @@ struct user_turns {
     struct user_turns *next;
     struct job *first, **last;
     size_t count;
+    bool made; /* for the map, and freed with its last job */
 };
+
+/* Lines that need not be made: so many people at once cost no memory, and no lookup in the map. */
+enum { TURNS_FEW = 8 };
 
 struct turns {
     struct user_turns *first, **last; /* those who have jobs */
     struct user_turns ours;           /* without a name; never made anew */
-    struct map by_name;
-    size_t count;    /* of all */
-    size_t each_max; /* of one person */
+    struct user_turns few[TURNS_FEW]; /* those who come first; a name is that of its first job */
+    struct map by_name;               /* everybody else's */
+    size_t count;                     /* of all */
+    size_t people;                    /* who have any, we among them */
+    size_t each_max;                  /* of one person */
 };
 
 void turns_init(struct turns *turns, size_t each_max);

@@ -82,9 +82,51 @@ static void a_share(void **state)
     turns_done(&turns);
 }
 
+/* People come and go, sometimes more than a few at once, and as many as the line has of each: always
+ * the one whose turn is longest ago, and of theirs the first. */
+static void come_and_go(void **state)
+{
+    (void)state;
+    enum { PEOPLE = 5 * TURNS_FEW, STEPS = 20000, EACH = 4 };
+    static struct job jobs[STEPS];
+    static char names[PEOPLE][4];
+    size_t first[PEOPLE] = {0}, count[PEOPLE] = {0}, theirs[PEOPLE][EACH]; /* the model */
+    size_t ring[PEOPLE], people = 0, all = 0;
+    struct turns turns;
+    turns_init(&turns, EACH);
+    for (size_t p = 0; p < PEOPLE; p++) snprintf(names[p], sizeof names[p], "%zu", p * p % 97);
+    memset(jobs, 0, sizeof jobs);
+    srand(1);
+    for (size_t i = 0; i < STEPS; i++) {
+        size_t crowd = i / 1000 % 2 ? PEOPLE : TURNS_FEW / 2;
+        size_t p = (size_t)rand() % crowd;
+        if (rand() % 100 < (i / 200 % 2 ? 60 : 40)) {
+            jobs[i].who = str_c(names[p]);
+            assert_int_equal(turns_push(&turns, &jobs[i]), count[p] < EACH);
+            if (count[p] == EACH) continue;
+            if (!count[p]) ring[people++] = p;
+            theirs[p][(first[p] + count[p]++) % EACH] = i;
+            all++;
+        } else if (!people) {
+            assert_null(turns_pop(&turns));
+        } else {
+            p = ring[0];
+            memmove(ring, ring + 1, --people * sizeof *ring);
+            assert_ptr_equal(turns_pop(&turns), &jobs[theirs[p][first[p]++ % EACH]]);
+            if (--count[p]) ring[people++] = p;
+            all--;
+        }
+        assert_int_equal(turns.people, people);
+        assert_int_equal(turns.count, all);
+    }
+    while (turns_pop(&turns)) continue;
+    assert_int_equal(turns.people, 0);
+    turns_done(&turns);
+}
+
 int test_turns(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(order), cmocka_unit_test(a_late_one),
-                                       cmocka_unit_test(a_share)};
+                                       cmocka_unit_test(a_share), cmocka_unit_test(come_and_go)};
     return cmocka_run_group_tests_name("store/turns", tests, NULL, NULL);
 }

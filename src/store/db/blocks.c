@@ -27,12 +27,12 @@ struct block {
 };
 enum { HEAD = offsetof(struct block, next) };
 
-enum ending { NEW, NOTED, ENDED };
+enum life { NEW, NOTED, ENDED }; /* of the thread */
 
 static _Thread_local struct {
     struct block *first[LISTS];
     size_t bytes; /* in all of them */
-    enum ending ending;
+    enum life life;
 } own;
 
 static struct block *block_of(const void *p)
@@ -43,7 +43,7 @@ static struct block *block_of(const void *p)
 static void own_end(void *arg)
 {
     (void)arg;
-    own.ending = ENDED; /* what comes after us goes to free() */
+    own.life = ENDED; /* what comes after us goes to free() */
     for (size_t i = 0; i < LISTS; i++) {
         for (struct block *b; (b = own.first[i]);) {
             own.first[i] = b->next;
@@ -62,10 +62,10 @@ static void setup_process(void)
 static bool own_begin(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (own.ending == ENDED) return false;
+    if (own.life == ENDED) return false;
     pthread_once(&once, setup_process);
     if (pthread_setspecific(ends, &own)) return false;
-    own.ending = NOTED;
+    own.life = NOTED;
     return true;
 }
 
@@ -100,7 +100,7 @@ void block_free(void *p)
     struct block *b = block_of(p);
     size_t list = b->bytes / STEP - 1;
     bool keep = list < LISTS && own.bytes + b->bytes <= STORE_BLOCKS_KIB * 1024;
-    if (!keep || (own.ending != NOTED && !own_begin())) {
+    if (!keep || (own.life != NOTED && !own_begin())) {
         free(b);
         return;
     }

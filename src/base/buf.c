@@ -45,12 +45,6 @@ char *buf_grow(struct buf *b, size_t size)
     return b->p + b->len;
 }
 
-void buf_added(struct buf *b, size_t size)
-{
-    assert(size <= b->cap - b->len);
-    b->len += size;
-}
-
 void buf_u64(struct buf *b, uint64_t value)
 {
     char digits[20];

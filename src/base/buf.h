@@ -33,7 +33,11 @@ static inline char *buf_room(struct buf *b, size_t size)
 {
     return !b->full && size <= b->cap - b->len ? b->p + b->len : buf_grow(b, size);
 }
-void buf_added(struct buf *b, size_t size);
+static inline void buf_added(struct buf *b, size_t size)
+{
+    assert(size <= b->cap - b->len);
+    b->len += size;
+}
 
 void buf_drop(struct buf *b, size_t count); /* remove the first `count` bytes */
 

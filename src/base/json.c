@@ -558,13 +558,19 @@ void json_array_end(struct json_writer *w)
     close_level(w, false, ']');
 }
 
-/* Nothing but plain text? Of words the last is looked at together with the one before it. */
+/* Nothing but plain text? The last word, or half of a short one, overlaps with the one before it. */
 static inline bool all_plain(const char *at, size_t len)
 {
-    if (len < 8) {
+    char half[8];
+    if (len < 4) {
         for (size_t i = 0; i < len; i++)
             if (!json_is_plain((unsigned char)at[i])) return false;
         return true;
+    }
+    if (len < 8) {
+        memcpy(half, at, 4);
+        memcpy(half + 4, at + len - 4, 4);
+        return !json_specials(half);
     }
     for (size_t i = 0; i + 8 < len; i += 8)
         if (json_specials(at + i)) return false;

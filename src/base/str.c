@@ -18,11 +18,6 @@ void str_note(char *out, size_t size, str s)
     out[len] = '\0';
 }
 
-bool str_eq(str a, str b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
-}
-
 bool str_eq_nocase(str a, str b)
 {
     if (a.len != b.len) return false;

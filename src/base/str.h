@@ -7,6 +7,8 @@
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
+#include <string.h>
+
 #include "base/def.h"
 #include "base/err.h"
 
@@ -26,7 +28,10 @@ str str_c(const char *c); /* NULL gives the empty str */
 /* As much of it as fits into `size` bytes with the NUL behind it, as snprintf does. */
 void str_note(char *out, size_t size, str s);
 
-bool str_eq(str a, str b);
+static inline bool str_eq(str a, str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
+}
 bool str_eq_nocase(str a, str b); /* ASCII letters only */
 int str_cmp(str a, str b);
 bool str_starts(str s, str prefix);

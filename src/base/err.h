@@ -52,6 +52,7 @@
     /* The rest are our own affairs: a client sees them as `internal`. */                    \
     X(ERR_IO, "io", 500, "Input or output failed")                                           \
     X(ERR_DAMAGED, "damaged", 500, "Stored bytes are damaged")                               \
+    X(ERR_NO_THREAD, "no_thread", 503, "The system gives no thread for it")                  \
     X(ERR_LOCKED, "locked", 500, "Held by another process")                                  \
     X(ERR_CONFIG, "config", 500, "Configuration refused")                                    \
     X(ERR_NETWORK, "network", 502, "Peer could not be reached")                              \

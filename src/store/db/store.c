@@ -695,7 +695,7 @@ void store_read(struct store *store, struct job *job)
     struct store_reader *reader = lane_reader(store, job->lane);
     bool first = !reader->started, crowded = false;
     enum err e = store_stopping(store) ? ERR_SHUTTING_DOWN : OK;
-    if (!e && !reader_start(reader)) e = ERR_STORE_UNAVAILABLE;
+    if (!e && !reader_start(reader)) e = ERR_NO_THREAD;
     pthread_mutex_lock(&store->mutex);
     bool room = store->reads < STORE_QUEUE_JOBS_MAX;
     if (!e && !(room && turns_push(&store->lanes[job->lane], job))) e = ERR_RATE_LIMITED;

@@ -72,10 +72,10 @@ struct job {
 
 /* From the loop thread. A read sees every write whose done() has been called. When
  * STORE_QUEUE_JOBS_MAX jobs are waiting, or STORE_READS_EACH_MAX of one person, a further one ends
- * with ERR_RATE_LIMITED. A read that takes longer than it may ends with ERR_STORE_UNAVAILABLE, as
- * does one whose lane's thread, started by the first that needs it, the system does not give; one
- * that is gone ends with ERR_CANCELLED, and one that is under way at store_close with
- * ERR_SHUTTING_DOWN. */
+ * with ERR_RATE_LIMITED. A read that takes longer than it may ends with ERR_STORE_UNAVAILABLE,
+ * one that is gone with ERR_CANCELLED, and one that is under way at store_close with
+ * ERR_SHUTTING_DOWN. ERR_NO_THREAD: the thread of its lane, started by the first that needs it, is
+ * not to be had; the next one tries again. */
 void store_write(struct store *store, struct job *job);
 void store_read(struct store *store, struct job *job);
 

@@ -90,9 +90,13 @@ enum err grant_add(struct db *db, struct grant *grant)
     stmt_bind_str(s, 10, grant->approver);
     stmt_bind_str(s, 11, grant->rule);
     enum err e = stmt_run(s);
-    if (!e) grant->n = db_last_id(db);
-    hot_drop_kind(db, HOT_GRANTS); /* it may count in every thread of its owner */
-    return e;
+    if (e) return e;
+    grant->n = db_last_id(db);
+    if (grant->thread)
+        hot_drop(db, HOT_GRANTS, grant->thread);
+    else
+        hot_drop_kind(db, HOT_GRANTS); /* it may count in every thread of its owner */
+    return OK;
 }
 
 static enum err page_all(struct db *db, struct arena *arena, const struct grant_filter *filter,
@@ -201,7 +205,6 @@ static enum err row_delete(struct db *db, str id)
     struct stmt *s = db_prepare(db, "DELETE FROM grants WHERE id=?1");
     stmt_bind_str(s, 1, id);
     enum err e = stmt_run(s);
-    hot_drop_kind(db, HOT_GRANTS);
     return e || db_changes(db) ? e : ERR_NOT_FOUND;
 }
 

@@ -69,6 +69,10 @@ static void keep_run(struct db *db, const struct run *run)
     struct run row = *run;
     row.input = row.tools = row.context = STR_EMPTY; /* not read back with the row */
     bool current = run_status_open(run->status) && run->status != RUN_QUEUED;
+    struct hot_rows kept;
+    if (!current && hot_look(db, HOT_CURRENT, run->thread, &shape, NULL, &kept) && kept.count &&
+        ((struct run *)kept.rows)->id != run->id)
+        return; /* another is */
     hot_put(db, HOT_CURRENT, run->thread, &shape, &row, current ? 1 : 0);
 }
 

@@ -306,7 +306,9 @@ enum err run_save(struct db *db, const struct run *run, int64_t version,
                   const struct snapshot *next)
 {
     bool done = false, moved = false;
-    enum err e = run_replace(db, run, version, next, &done);
+    enum err e = OK;
+    if (version <= 0) e = snapshot_move(db, run->id, &moved); /* these fit a row without one, too */
+    if (!e) e = run_replace(db, run, version, next, &done);
     if (!e && !done) e = snapshot_move(db, run->id, &moved);
     if (!e && moved) e = run_replace(db, run, version, next, &done);
     if (e || !done) return e ? e : ERR_BUSY;

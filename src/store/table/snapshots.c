@@ -143,7 +143,9 @@ enum err snapshot_save(struct db *db, int64_t run, int64_t version, int64_t epoc
                        const unsigned char hash[static HASH_BYTES])
 {
     struct state_change next = {version, epoch, bytes, {(const char *)hash, HASH_BYTES}};
-    enum err e = change(db, run, save_statement, &next);
+    bool moved;
+    enum err e = version ? OK : snapshot_move(db, run, &moved); /* 0 fits a row without one, too */
+    if (!e) e = change(db, run, save_statement, &next);
     return e == ERR_NOT_FOUND ? ERR_BUSY : e;
 }
 

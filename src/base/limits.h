@@ -293,7 +293,8 @@ enum {
     STORE_STACK_BYTES = 512 * 1024,   /* of a store thread; a job needs a few KiB */
     STORE_CACHE_KIB = 2000,           /* page cache of a connection, grown on demand */
     HOT_ENTRY_BYTES_MAX = 128 * 1024, /* of one kind and thread; what is longer is read each time */
-    HOT_BUCKETS = 8 * 1024,           /* 10,000 threads have some 60,000 entries */
+    HOT_BUCKETS_MIN = 64,             /* and one for so many bytes, which is a short entry: so no */
+    HOT_BUCKET_BYTES = 256,           /* chain is long, whatever the memory; they are 1/32 of it */
     HOT_MESSAGES_MAX = 64,            /* of a thread's history that is kept: that of a short one */
     STORE_BLOCK_BYTES_MAX = 6 * 1024, /* of SQLite's memory, kept for the next use: up to a page */
     STORE_BLOCKS_KIB = 256,           /* of them, kept by a thread */

@@ -25,25 +25,37 @@ struct hot_entry {
     int64_t id;
     enum hot_kind kind;
     size_t count, bytes; /* rows; bytes of the block */
+    uint64_t born;
     _Alignas(16) char block[];
 };
 
+/* A kind is let go of by a number: what was born before it counts no more, and goes when somebody asks
+ * for it or when its turn comes. Looking for all of a kind, or freeing all there is, takes a second when
+ * there is much, and everybody who writes would wait for one person's grant or one job's rollback. */
 struct hot {
     size_t bytes_max, bytes, count;
     struct hot_entry *newest, *oldest;
-    struct hot_entry *buckets[HOT_BUCKETS];
+    uint64_t now, since[HOT_KIND_COUNT];
+    size_t buckets_mask;
+    struct hot_entry *buckets[]; /* as many as the bytes ask for, so that no chain gets long */
 };
 
 struct hot *hot_new(size_t bytes_max)
 {
-    struct hot *hot = mem_new(sizeof *hot);
+    size_t buckets = HOT_BUCKETS_MIN;
+    while (buckets < bytes_max / HOT_BUCKET_BYTES) buckets *= 2;
+    struct hot *hot = mem_new(sizeof *hot + buckets * sizeof hot->buckets[0]);
     hot->bytes_max = bytes_max;
+    hot->buckets_mask = buckets - 1;
     return hot;
 }
 
 void hot_free(struct hot *hot)
 {
-    if (hot) hot_clear(hot);
+    for (struct hot_entry *entry = hot ? hot->oldest : NULL, *newer; entry; entry = newer) {
+        newer = entry->newer;
+        free(entry);
+    }
     free(hot);
 }
 
@@ -56,16 +68,9 @@ size_t hot_bytes(const struct hot *hot)
 
 static struct hot_entry **bucket_of(struct hot *hot, enum hot_kind kind, int64_t id)
 {
-    _Static_assert((HOT_BUCKETS & (HOT_BUCKETS - 1)) == 0, "a power of two");
+    _Static_assert((HOT_BUCKETS_MIN & (HOT_BUCKETS_MIN - 1)) == 0, "a power of two");
     uint64_t hash = ((uint64_t)id * HOT_KIND_COUNT + kind) * 0x9e3779b97f4a7c15U;
-    return &hot->buckets[(hash >> 32) % HOT_BUCKETS];
-}
-
-static struct hot_entry *find(struct hot *hot, enum hot_kind kind, int64_t id)
-{
-    struct hot_entry *entry = *bucket_of(hot, kind, id);
-    while (entry && (entry->id != id || entry->kind != kind)) entry = entry->chain;
-    return entry;
+    return &hot->buckets[(hash >> 32) & hot->buckets_mask];
 }
 
 static void unlink_use(struct hot *hot, struct hot_entry *entry)
@@ -98,9 +103,19 @@ static void entry_free(struct hot *hot, struct hot_entry *entry)
     free(entry);
 }
 
+static struct hot_entry *find(struct hot *hot, enum hot_kind kind, int64_t id)
+{
+    struct hot_entry *entry = *bucket_of(hot, kind, id);
+    while (entry && (entry->id != id || entry->kind != kind)) entry = entry->chain;
+    if (!entry || entry->born >= hot->since[kind]) return entry;
+    entry_free(hot, entry);
+    return NULL;
+}
+
 void hot_clear(struct hot *hot)
 {
-    while (hot->oldest) entry_free(hot, hot->oldest);
+    hot->now++;
+    for (size_t i = 0; i < COUNT(hot->since); i++) hot->since[i] = hot->now;
 }
 
 /* ---- blocks ---- */
@@ -146,8 +161,8 @@ static void keep(struct hot *hot, enum hot_kind kind, int64_t id, const struct h
     if (bytes <= HOT_ENTRY_BYTES_MAX && bytes + sizeof *entry <= hot->bytes_max) {
         entry = malloc(sizeof *entry + bytes);
         if (!entry) abort();
-        *entry =
-            (struct hot_entry){.id = id, .kind = kind, .count = count + more_count, .bytes = bytes};
+        *entry = (struct hot_entry){
+            .id = id, .kind = kind, .count = count + more_count, .bytes = bytes, .born = hot->now};
         char *texts = entry->block + structs;
         pack(shape, rows, count, entry->block, &texts);
         pack(shape, more, more_count, entry->block + count * shape->size, &texts);
@@ -190,10 +205,7 @@ void hot_drop(struct db *db, enum hot_kind kind, int64_t id)
 void hot_drop_kind(struct db *db, enum hot_kind kind)
 {
     struct hot *hot = db_hot(db);
-    for (struct hot_entry *entry = hot ? hot->oldest : NULL, *newer; entry; entry = newer) {
-        newer = entry->newer;
-        if (entry->kind == kind) entry_free(hot, entry);
-    }
+    if (hot) hot->since[kind] = ++hot->now;
 }
 
 void hot_drop_all(struct db *db)
@@ -243,7 +255,7 @@ static void compare(struct db *db, enum hot_kind kind, int64_t id, const struct 
     enum err e = read(db, &arena, id, &fresh);
     (void)db_statements_take(db);
     db_statements_add(db, statements);
-    if (e) return; /* who asked sees it the next time */
+    if (e && e != ERR_NOT_FOUND) return; /* who asked sees it the next time */
     bool same = fresh.count == kept->count;
     const char *where = "count";
     for (size_t i = 0; same && i < fresh.count; i++)
@@ -278,14 +290,32 @@ const void *hot_see(struct db *db, enum hot_kind kind, int64_t id)
     return entry->block;
 }
 
-bool hot_get(struct db *db, enum hot_kind kind, int64_t id, const struct hot_shape *shape,
-             struct arena *arena, hot_reader read, struct hot_rows *ret_rows)
+static struct hot_entry *use(struct db *db, enum hot_kind kind, int64_t id,
+                             const struct hot_shape *shape, hot_reader read)
 {
     struct hot *hot = db_hot(db);
     struct hot_entry *entry = hot ? find(hot, kind, id) : NULL;
-    if (!entry) return false;
+    if (!entry) return NULL;
     unlink_use(hot, entry);
     link_newest(hot, entry);
+    compare(db, kind, id, shape, read,
+            &(struct hot_rows){.rows = entry->block, .count = entry->count});
+    return entry;
+}
+
+bool hot_look(struct db *db, enum hot_kind kind, int64_t id, const struct hot_shape *shape,
+              hot_reader read, struct hot_rows *ret_rows)
+{
+    struct hot_entry *entry = use(db, kind, id, shape, read);
+    if (entry) *ret_rows = (struct hot_rows){.rows = entry->block, .count = entry->count};
+    return entry;
+}
+
+bool hot_get(struct db *db, enum hot_kind kind, int64_t id, const struct hot_shape *shape,
+             struct arena *arena, hot_reader read, struct hot_rows *ret_rows)
+{
+    const struct hot_entry *entry = use(db, kind, id, shape, read);
+    if (!entry) return false;
     char *copy = arena_alloc(arena, entry->bytes ? entry->bytes : 1);
     memcpy(copy, entry->block, entry->bytes);
     for (size_t i = 0; i < entry->count; i++)
@@ -295,7 +325,6 @@ bool hot_get(struct db *db, enum hot_kind kind, int64_t id, const struct hot_sha
                 text->p = copy + (text->p - entry->block);
             }
     *ret_rows = (struct hot_rows){.rows = copy, .count = entry->count};
-    compare(db, kind, id, shape, read, ret_rows);
     return true;
 }
 

@@ -4,11 +4,11 @@
  * nothing back that the step before it has just written.
  *
  * Memory is never the truth. There is one writing connection, and every statement that changes rows
- * of a kind brings the kept ones forward (hot_put, hot_append, hot_change) or lets go of them
- * (hot_drop); a rollback lets go of everything (db_rollback, db_savepoint_undo), and so does a change
- * that another process made (db_begin). A connection that only reads keeps nothing. In every build
- * but the release, what is kept is compared with the rows at each use, and a difference aborts: tests
- * and the simulator prove that no statement was forgotten.
+ * of a kind brings the kept ones forward (hot_put, hot_append) or lets go of them (hot_drop); a
+ * rollback lets go of everything (db_rollback, db_savepoint_undo), and so does a change that another
+ * process made (db_begin). A connection that only reads keeps nothing. In every build but the release,
+ * what is kept is compared with the rows at each use, and a difference aborts: tests and the simulator
+ * prove that no statement was forgotten.
  *
  *     static enum err read_rows(struct db *db, struct arena *arena, int64_t id, struct hot_rows *ret);
  *     enum err e = hot_rows(db, HOT_CALLS, run, &shape, arena, read_rows, &rows);
@@ -67,13 +67,17 @@ typedef enum err (*hot_reader)(struct db *db, struct arena *arena, int64_t id,
 enum err hot_rows(struct db *db, enum hot_kind kind, int64_t id, const struct hot_shape *shape,
                   struct arena *arena, hot_reader read, struct hot_rows *ret_rows) MUST_USE;
 
-/* Are any kept? Then those; `read` is only there for the comparison. */
+/* Are any kept? Then those; `read` is only there for the comparison, NULL: there is none. */
 bool hot_get(struct db *db, enum hot_kind kind, int64_t id, const struct hot_shape *shape,
              struct arena *arena, hot_reader read, struct hot_rows *ret_rows);
 
 /* The first of those that are kept, in its place, until the next of these calls; who asks compares it.
  * NULL: none. */
 const void *hot_see(struct db *db, enum hot_kind kind, int64_t id);
+
+/* The same without a copy: they are there until the next call that keeps or lets go of any. */
+bool hot_look(struct db *db, enum hot_kind kind, int64_t id, const struct hot_shape *shape,
+              hot_reader read, struct hot_rows *ret_rows);
 
 bool hot_has(struct db *db, enum hot_kind kind, int64_t id, size_t *ret_count); /* how many */
 

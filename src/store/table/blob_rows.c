@@ -80,12 +80,12 @@ static enum err clear_mark(struct db *db, int64_t thread, str message_id)
     enum err e = stmt_run(s);
     if (e || !db_changes(db)) return e;
     hot_drop(db, HOT_MESSAGES, thread);
-    hot_drop_kind(db, HOT_CALLS);
     s = db_prepare(db, "UPDATE tool_calls SET spool='', result='' WHERE thread=?1 AND result_id=?2"
-                       " AND result_id<>''");
+                       " AND result_id<>'' RETURNING run");
     stmt_bind_i64(s, 1, thread);
     stmt_bind_str(s, 2, message_id);
-    return stmt_run(s);
+    while (stmt_step(s)) hot_drop(db, HOT_CALLS, stmt_i64(s, 0));
+    return stmt_end(s);
 }
 
 enum err blob_row_stored(struct db *db, int64_t n)

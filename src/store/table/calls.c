@@ -90,6 +90,24 @@ static struct call call_shown(const struct call *call, str result)
     return row;
 }
 
+static bool call_before(const struct call *a, const struct call *b)
+{
+    return a->round < b->round || (a->round == b->round && a->n < b->n);
+}
+
+/* Kept in their order: one that does not come last is for who reads them anew. */
+static void keep_added(struct db *db, const struct call *call)
+{
+    struct hot_rows rows;
+    if (!hot_look(db, HOT_CALLS, call->run, &shape, NULL, &rows)) return;
+    const struct call *all = rows.rows;
+    struct call row = call_shown(call, call->result);
+    if (!rows.count || call_before(&all[rows.count - 1], call))
+        hot_append(db, HOT_CALLS, call->run, &shape, &row);
+    else
+        hot_drop(db, HOT_CALLS, call->run);
+}
+
 enum err call_add(struct db *db, const struct call *call)
 {
     struct stmt *s = db_prepare(db, INSERT);
@@ -98,9 +116,13 @@ enum err call_add(struct db *db, const struct call *call)
     columns_bind(s, 3, keys, COUNT(keys), call);
     columns_bind(s, 3 + (int)COUNT(keys), changing, COUNT(changing), call);
     enum err e = stmt_run(s);
-    struct call row = call_shown(call, call->result);
-    if (!e) hot_append(db, HOT_CALLS, call->run, &shape, &row);
+    if (!e) keep_added(db, call);
     return e;
+}
+
+static bool call_same(const struct call *a, const struct call *b)
+{
+    return a->round == b->round && a->n == b->n && str_eq(a->call_id, b->call_id);
 }
 
 /* A result that was shown is not read back with its row: what is kept may not have it, and an update
@@ -112,7 +134,7 @@ static void keep_updated(struct db *db, const struct call *call)
     arena_init(&arena);
     if (!hot_get(db, HOT_CALLS, call->run, &shape, &arena, NULL, &rows)) return;
     struct call *all = rows.rows, *row = all;
-    while (row < all + rows.count && !str_eq(row->call_id, call->call_id)) row++;
+    while (row < all + rows.count && !call_same(row, call)) row++;
     if (row == all + rows.count) return;
     bool hidden = row->result_id.len && !call->result_id.len;
     *row = call_shown(call, call->stored       ? STR_EMPTY

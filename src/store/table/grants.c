@@ -90,9 +90,13 @@ enum err grant_add(struct db *db, struct grant *grant)
     stmt_bind_str(s, 10, grant->approver);
     stmt_bind_str(s, 11, grant->rule);
     enum err e = stmt_run(s);
-    if (!e) grant->n = db_last_id(db);
-    hot_drop_kind(db, HOT_GRANTS); /* it may count in every thread of its owner */
-    return e;
+    if (e) return e;
+    grant->n = db_last_id(db);
+    if (grant->thread)
+        hot_drop(db, HOT_GRANTS, grant->thread);
+    else
+        hot_drop_kind(db, HOT_GRANTS); /* it may count in every thread of its owner */
+    return OK;
 }
 
 static enum err page_all(struct db *db, struct arena *arena, const struct grant_filter *filter,
@@ -137,18 +141,19 @@ static const struct column columns[] = {COLUMN(n) COLUMN(id)};
 #undef COLUMN
 static const struct hot_shape shape = HOT_SHAPE(struct grant, columns);
 
-/* That there are none, which is so for most, is kept; others are read each time. */
+/* That there are none, which is so for most, is kept, and one that goes does not change it; others are
+ * read each time. Of a thread that is gone nothing is kept. */
 static enum err read_none(struct db *db, struct arena *arena, int64_t thread,
                           struct hot_rows *ret_rows)
 {
     (void)arena;
-    struct stmt *s =
-        db_prepare(db, "SELECT EXISTS (SELECT 1 FROM grants INDEXED BY grants_by_thread"
-                       "  WHERE thread=?1 AND thread IS NOT NULL) OR EXISTS (SELECT 1 FROM grants"
-                       "  INDEXED BY grants_for_all WHERE thread IS NULL AND owner="
-                       "   (SELECT owner FROM threads WHERE id=?1))");
+    struct stmt *s = db_prepare(
+        db, "SELECT EXISTS (SELECT 1 FROM grants INDEXED BY grants_by_thread"
+            "  WHERE thread=?1 AND thread IS NOT NULL) OR EXISTS (SELECT 1 FROM grants"
+            "  INDEXED BY grants_for_all WHERE thread IS NULL AND grants.owner=threads.owner)"
+            " FROM threads WHERE id=?1");
     stmt_bind_i64(s, 1, thread);
-    bool any = stmt_step(s) && stmt_i64(s, 0);
+    bool any = !stmt_step(s) || stmt_i64(s, 0);
     enum err e = stmt_end(s);
     if (!e) *ret_rows = (struct hot_rows){.unkept = any};
     return e;
@@ -201,7 +206,6 @@ static enum err row_delete(struct db *db, str id)
     struct stmt *s = db_prepare(db, "DELETE FROM grants WHERE id=?1");
     stmt_bind_str(s, 1, id);
     enum err e = stmt_run(s);
-    hot_drop_kind(db, HOT_GRANTS);
     return e || db_changes(db) ? e : ERR_NOT_FOUND;
 }
 

@@ -235,12 +235,14 @@ enum err interaction_supersede(struct db *db, struct arena *arena, int64_t threa
 enum err interaction_set_expiry(struct db *db, str id, msec expires)
 {
     struct stmt *s = db_prepare(db, "UPDATE interactions SET expires=?2"
-                                    " WHERE id=?1 AND status=0");
+                                    " WHERE id=?1 AND status=0 RETURNING thread");
     stmt_bind_str(s, 1, id);
     stmt_bind_i64(s, 2, expires);
+    int64_t thread = stmt_step(s) ? stmt_i64(s, 0) : 0;
     enum err e = stmt_run(s);
-    hot_drop_kind(db, HOT_OPEN); /* somebody does this by hand */
-    return e || db_changes(db) ? e : ERR_BUSY;
+    if (e || !thread) return e ? e : ERR_BUSY;
+    hot_drop(db, HOT_OPEN, thread);
+    return OK;
 }
 
 /* ---- the open ones of a run or a thread ---- */

@@ -61,18 +61,27 @@ static void keep_added(struct db *db, int64_t thread, const struct message *mess
 
 enum message_part { MESSAGE_METADATA, MESSAGE_UI };
 
+static str *part_of(struct message *message, enum message_part part)
+{
+    if (part == MESSAGE_METADATA) return &message->metadata;
+    return card_elsewhere(message) ? &message->ui : NULL;
+}
+
+/* Mostly it is not kept, or says that already: nothing is copied for that. */
 static void keep_changed(struct db *db, int64_t thread, str id, enum message_part part, str text)
 {
     AUTO(arena_done) struct arena arena;
     struct hot_rows rows;
+    size_t at = 0;
     arena_init(&arena);
-    if (!hot_get(db, HOT_MESSAGES, thread, &shape, &arena, NULL, &rows)) return;
+    if (!hot_look(db, HOT_MESSAGES, thread, &shape, NULL, &rows)) return;
     struct message *messages = rows.rows;
-    for (size_t i = 0; i < rows.count; i++) {
-        if (!str_eq(messages[i].id, id)) continue;
-        if (part == MESSAGE_METADATA) messages[i].metadata = text;
-        if (part == MESSAGE_UI && card_elsewhere(&messages[i])) messages[i].ui = text;
-    }
+    while (at < rows.count && !str_eq(messages[at].id, id)) at++;
+    const str *before = at < rows.count ? part_of(&messages[at], part) : NULL;
+    if (!before || str_eq(*before, text)) return;
+    if (!hot_get(db, HOT_MESSAGES, thread, &shape, &arena, NULL, &rows)) return;
+    messages = rows.rows;
+    *part_of(&messages[at], part) = text;
     hot_put(db, HOT_MESSAGES, thread, &shape, messages, rows.count);
 }
 
@@ -123,13 +132,12 @@ enum err message_exists(struct db *db, int64_t thread, str id, bool *ret_exists)
 
 enum err message_says(struct db *db, int64_t thread, str id, str plain, bool *ret_same)
 {
-    AUTO(arena_done) struct arena arena;
-    struct message_list list;
-    arena_init(&arena);
-    if (kept_history(db, &arena, thread, &list)) {
-        for (size_t i = 0; i < list.count; i++) {
-            if (!str_eq(list.messages[i].id, id)) continue;
-            *ret_same = str_eq(list.messages[i].plain, plain);
+    struct hot_rows rows;
+    if (hot_look(db, HOT_MESSAGES, thread, &shape, read_all, &rows)) {
+        const struct message *messages = rows.rows;
+        for (size_t i = 0; i < rows.count; i++) {
+            if (!str_eq(messages[i].id, id)) continue;
+            *ret_same = str_eq(messages[i].plain, plain);
             return OK;
         }
         return ERR_NOT_FOUND;

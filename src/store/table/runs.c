@@ -69,6 +69,10 @@ static void keep_run(struct db *db, const struct run *run)
     struct run row = *run;
     row.input = row.tools = row.context = STR_EMPTY; /* not read back with the row */
     bool current = run_status_open(run->status) && run->status != RUN_QUEUED;
+    struct hot_rows kept;
+    if (!current && hot_look(db, HOT_CURRENT, run->thread, &shape, NULL, &kept) && kept.count &&
+        ((struct run *)kept.rows)->id != run->id)
+        return; /* another is */
     hot_put(db, HOT_CURRENT, run->thread, &shape, &row, current ? 1 : 0);
 }
 
@@ -80,22 +84,12 @@ static void run_cold(struct db *db, int64_t run)
     hot_drop(db, HOT_CALLS, run);
 }
 
-/* The row may be gone by now. */
-static enum err read_nothing(struct db *db, struct arena *arena, int64_t id,
-                             struct hot_rows *ret_rows)
-{
-    (void)db, (void)arena, (void)id, (void)ret_rows;
-    return ERR_NOT_FOUND;
-}
-
+/* The row may be gone by now: nothing to compare with. */
 void run_cool(struct db *db, int64_t thread)
 {
-    AUTO(arena_done) struct arena arena;
     struct hot_rows rows;
-    arena_init(&arena);
-    if (!hot_get(db, HOT_CURRENT, thread, &shape, &arena, read_nothing, &rows) || !rows.count)
-        return;
-    run_cold(db, ((struct run *)rows.rows)->id);
+    if (hot_look(db, HOT_CURRENT, thread, &shape, NULL, &rows) && rows.count)
+        run_cold(db, ((struct run *)rows.rows)->id);
 }
 
 /* ---- writing ---- */
@@ -312,7 +306,9 @@ enum err run_save(struct db *db, const struct run *run, int64_t version,
                   const struct snapshot *next)
 {
     bool done = false, moved = false;
-    enum err e = run_replace(db, run, version, next, &done);
+    enum err e = OK;
+    if (version <= 0) e = snapshot_move(db, run->id, &moved); /* these fit a row without one, too */
+    if (!e) e = run_replace(db, run, version, next, &done);
     if (!e && !done) e = snapshot_move(db, run->id, &moved);
     if (!e && moved) e = run_replace(db, run, version, next, &done);
     if (e || !done) return e ? e : ERR_BUSY;

@@ -143,7 +143,9 @@ enum err snapshot_save(struct db *db, int64_t run, int64_t version, int64_t epoc
                        const unsigned char hash[static HASH_BYTES])
 {
     struct state_change next = {version, epoch, bytes, {(const char *)hash, HASH_BYTES}};
-    enum err e = change(db, run, save_statement, &next);
+    bool moved;
+    enum err e = version ? OK : snapshot_move(db, run, &moved); /* 0 fits a row without one, too */
+    if (!e) e = change(db, run, save_statement, &next);
     return e == ERR_NOT_FOUND ? ERR_BUSY : e;
 }
 
@@ -185,19 +187,19 @@ enum err snapshots_touch_owner(struct db *db, str owner)
         "UPDATE runs SET version=version+1 WHERE version>0 AND id IN ("
         " SELECT runs.id FROM runs INDEXED BY runs_open"
         "  CROSS JOIN threads ON threads.id=runs.thread"
-        "  WHERE runs.status<4 AND runs.status=1 AND owner=?1)",
+        "  WHERE runs.status<4 AND runs.status=1 AND owner=?1) RETURNING id",
         "UPDATE snapshots SET version=version+1 WHERE run IN ("
         " SELECT runs.id FROM runs INDEXED BY runs_open"
         "  CROSS JOIN threads ON threads.id=runs.thread"
-        "  WHERE runs.status<4 AND runs.status=1 AND owner=?1)",
+        "  WHERE runs.status<4 AND runs.status=1 AND owner=?1) RETURNING run",
     };
     enum err e = OK;
     for (size_t i = 0; !e && i < COUNT(statements); i++) {
         struct stmt *s = db_prepare_static(db, statements[i]);
         stmt_bind_str(s, 1, owner);
-        e = stmt_run(s);
+        while (stmt_step(s)) hot_drop(db, HOT_STATE, stmt_i64(s, 0));
+        e = stmt_end(s);
     }
-    hot_drop_kind(db, HOT_STATE);
     return e;
 }
 

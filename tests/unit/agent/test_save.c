@@ -209,7 +209,7 @@ static void damaged_tools(void **state)
     struct db_fixture *t = *state;
     int64_t thread = begin(t);
     turn(t, thread, (const char *const[]){"paint"}, 1);
-    assert_int_equal(db_script(t->db, "UPDATE runs SET tools='{'"), OK);
+    assert_int_equal(by_hand(t->db, "UPDATE runs SET tools='{'"), OK);
     struct front_result front = {.call_id = STR("call_1"), .text = STR("red")};
     struct resolve resolve = {
         .thread = thread, .fronts = &front, .front_count = 1, .now = NOW, .random = {7}};
@@ -245,5 +245,5 @@ int test_save(void)
         WITH_DB(damaged_tools),
         WITH_DB(damaged_twice),
     };
-    return cmocka_run_group_tests_name("agent/save", tests, NULL, NULL);
+    return db_fixture_group("agent/save", tests, COUNT(tests));
 }

@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "net/loop.h"
+#include "store/db/hot.h"
 #include "store/db/migrate.h"
 
 enum { WATCHDOG_MS = 60 * 1000 };
@@ -39,6 +40,27 @@ const char *path_in(const char *folder, const char *name)
     return path;
 }
 
+/* The rows of a group's second time. */
+enum { KEPT_BYTES = 64 * 1024 * 1024 };
+static bool keeping;
+
+int db_fixture_group(const char *name, const struct CMUnitTest *tests, size_t count)
+{
+    char kept[64];
+    snprintf(kept, sizeof kept, "%s, rows kept", name);
+    int failed = _cmocka_run_group_tests(name, tests, count, NULL, NULL);
+    keeping = true;
+    failed += _cmocka_run_group_tests(kept, tests, count, NULL, NULL);
+    keeping = false;
+    return failed;
+}
+
+enum err by_hand(struct db *db, const char *sql)
+{
+    hot_drop_all(db);
+    return db_script(db, sql);
+}
+
 int db_fixture_setup(void **state)
 {
     static struct db_fixture t;
@@ -47,6 +69,7 @@ int db_fixture_setup(void **state)
     arena_init(&t.arena);
     enum err e = db_open(path_in(t.folder, "fermata.db"), DB_WRITER, &t.db, NULL);
     if (!e) e = migrate(t.db, NULL);
+    if (!e && keeping) db_keep(t.db, KEPT_BYTES);
     *state = &t;
     return e != OK;
 }

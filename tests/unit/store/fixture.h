@@ -30,6 +30,12 @@ struct db_fixture {
 };
 int db_fixture_setup(void **state);
 int db_fixture_teardown(void **state);
+struct CMUnitTest;
+/* A group of such tests, twice: with rows read from the store each time, and with rows kept in memory
+ * (store/db/hot.h), which are compared with the store's at each use. */
+int db_fixture_group(const char *name, const struct CMUnitTest *tests, size_t count);
+/* A change that is nobody's: what is kept of it is forgotten, as if another process had made it. */
+enum err by_hand(struct db *db, const char *sql) MUST_USE;
 #define WITH_DB(test) cmocka_unit_test_setup_teardown(test, db_fixture_setup, db_fixture_teardown)
 
 struct fixture {

@@ -167,5 +167,5 @@ int test_attachments(void)
         WITH_DB(every_field), WITH_DB(of_a_thread), WITH_DB(shared),
         WITH_DB(unused),      WITH_DB(needed),
     };
-    return cmocka_run_group_tests_name("attachments", tests, NULL, NULL);
+    return db_fixture_group("attachments", tests, COUNT(tests));
 }

@@ -734,5 +734,5 @@ int test_audit(void)
         WITH_DB(changes_between_steps),
         WITH_DB(folders),
     };
-    return cmocka_run_group_tests_name("store/audit", tests, NULL, NULL);
+    return db_fixture_group("store/audit", tests, COUNT(tests));
 }

@@ -210,6 +210,23 @@ static void rounds(void **state)
     }
 }
 
+/* The same id may come again in a later turn, whoever makes ids. */
+static void same_id_again(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t thread = thread_made(t->db, "ann", "t", "x", 1);
+    int64_t run = run_made(t->db, thread, "r", RUN_RUNNING);
+    struct call first = call_made(t->db, run, 1, 0, "a", CALL_DONE);
+    struct call again = call_made(t->db, run, 2, 0, "a", CALL_PROPOSED);
+    again.state = CALL_STARTED;
+    again.tool = STR("other");
+    assert_int_equal(call_update(t->db, &again), OK);
+    struct call found = one(t->db, &t->arena, run, 1);
+    same(&found, &first);
+    found = one(t->db, &t->arena, run, 2);
+    same(&found, &again);
+}
+
 static void seen(void **state)
 {
     struct db_fixture *t = *state;
@@ -405,7 +422,7 @@ static void spooled_by_name(void **state)
     struct call none = {.run = run, .round = 2, .call_id = STR("d")};
     assert_int_equal(call_add(t->db, &call), OK);
     assert_int_equal(call_add(t->db, &none), OK);
-    assert_int_equal(db_script(t->db, "DROP INDEX tool_calls_spooled"), OK);
+    assert_int_equal(by_hand(t->db, "DROP INDEX tool_calls_spooled"), OK);
     static const struct {
         const char *name;
         bool needed;
@@ -427,7 +444,7 @@ static void unknown_state_is_damage(void **state)
     call_made(t->db, run, 1, 0, "a", CALL_DONE);
     for (size_t i = 0; i < COUNT(damages); i++) {
         struct call_list list = {.count = 42};
-        assert_int_equal(db_script(t->db, damages[i]), OK);
+        assert_int_equal(by_hand(t->db, damages[i]), OK);
         assert_int_equal(calls_of_round(t->db, &t->arena, run, 1, &list), ERR_DAMAGED);
         assert_int_equal(calls_unshown(t->db, &t->arena, run, &list), ERR_DAMAGED);
         assert_int_equal(list.count, 42);
@@ -460,7 +477,7 @@ static void late(void **state)
     assert_str(list.rows[1].call_id, STR("a16"));
     assert_int_equal(list.rows[1].state, CALL_DONE);
     assert_str(list.rows[list.count - 1].call_id, STR("a1"));
-    assert_int_equal(db_script(t->db, "UPDATE tool_calls SET state=99"), OK);
+    assert_int_equal(by_hand(t->db, "UPDATE tool_calls SET state=99"), OK);
     assert_int_equal(calls_late(t->db, &t->arena, thread, &list), ERR_DAMAGED);
 }
 
@@ -478,19 +495,13 @@ static void late_is_bounded(void **state)
 int test_calls(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),
-        WITH_DB(life),
-        WITH_DB(rounds),
-        WITH_DB(seen),
-        WITH_DB(seen_is_bounded),
-        WITH_DB(late),
-        WITH_DB(late_is_bounded),
-        WITH_DB(results),
-        WITH_DB(under_way),
-        WITH_DB(deletion),
-        WITH_DB(unknown_state_is_damage),
-        WITH_DB(unshown),
-        WITH_DB(spooled_by_name),
+        cmocka_unit_test(names), WITH_DB(life),
+        WITH_DB(rounds),         WITH_DB(same_id_again),
+        WITH_DB(seen),           WITH_DB(seen_is_bounded),
+        WITH_DB(late),           WITH_DB(late_is_bounded),
+        WITH_DB(results),        WITH_DB(under_way),
+        WITH_DB(deletion),       WITH_DB(unknown_state_is_damage),
+        WITH_DB(unshown),        WITH_DB(spooled_by_name),
     };
-    return cmocka_run_group_tests_name("store/calls", tests, NULL, NULL);
+    return db_fixture_group("store/calls", tests, COUNT(tests));
 }

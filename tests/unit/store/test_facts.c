@@ -479,5 +479,5 @@ int test_facts(void)
         WITH_DB(damaged_rows_are_noticed),
         cmocka_unit_test(numbers_have_no_gaps),
     };
-    return cmocka_run_group_tests_name("store/facts", tests, NULL, NULL);
+    return db_fixture_group("store/facts", tests, COUNT(tests));
 }

@@ -256,5 +256,5 @@ int test_grants(void)
         WITH_DB(every_field), WITH_DB(lists),  WITH_DB(those_of_a_thread_are_bounded),
         WITH_DB(deletion),    WITH_DB(makers),
     };
-    return cmocka_run_group_tests_name("store/grants", tests, NULL, NULL);
+    return db_fixture_group("store/grants", tests, COUNT(tests));
 }

@@ -120,5 +120,5 @@ int test_idempotency(void)
         WITH_DB(expiring),
         WITH_DB(open_runs_keep_theirs),
     };
-    return cmocka_run_group_tests_name("store/idempotency", tests, NULL, NULL);
+    return db_fixture_group("store/idempotency", tests, COUNT(tests));
 }

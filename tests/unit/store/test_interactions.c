@@ -263,7 +263,7 @@ static void unknown_numbers_are_damage(void **state)
     assert_int_equal(interaction_add(t->db, &interaction), OK);
     for (size_t i = 0; i < COUNT(damages); i++) {
         struct interaction found = {.n = 42};
-        assert_int_equal(db_script(t->db, damages[i]), OK);
+        assert_int_equal(by_hand(t->db, damages[i]), OK);
         assert_int_equal(interaction_find(t->db, &t->arena, STR("int_1"), &found), ERR_DAMAGED);
         assert_int_equal(found.n, 42);
     }
@@ -637,7 +637,7 @@ static void goes_with_its_thread(void **state)
     assert_int_equal(interaction_find(t->db, &t->arena, STR("c"), &again), ERR_NOT_FOUND);
 
     /* Numbers are not used again: a cursor of before goes on where it was. */
-    assert_int_equal(db_script(t->db, "DELETE FROM threads"), OK);
+    assert_int_equal(by_hand(t->db, "DELETE FROM threads"), OK);
     struct people people;
     people_make(t->db, &people);
     again = interaction_of(&people, 0, "new");
@@ -663,5 +663,5 @@ int test_interactions(void)
         WITH_DB(expiry),
         WITH_DB(goes_with_its_thread),
     };
-    return cmocka_run_group_tests_name("store/interactions", tests, NULL, NULL);
+    return db_fixture_group("store/interactions", tests, COUNT(tests));
 }

@@ -266,5 +266,5 @@ int test_messages(void)
         WITH_DB(places_in_time),   WITH_DB(tails),
         WITH_DB(tail_rows),        WITH_DB(tail_bytes),
     };
-    return cmocka_run_group_tests_name("store/messages", tests, NULL, NULL);
+    return db_fixture_group("store/messages", tests, COUNT(tests));
 }

@@ -71,19 +71,19 @@ static void moves(void **state)
     thread_made(t->db, "ann", "t1", "x", 1);
     assert_int_equal(both, 2);
     assert_int_equal(
-        db_script(t->db,
-                  "INSERT INTO attachments VALUES ('a1','local','t1',1,1,0,0,'','','','b','1'),"
-                  " ('a2','local','t2',1,1,0,0,'','','','b','2'),"
-                  " ('a3','ann','t1',1,1,0,0,'','','','b','3');"
-                  "INSERT INTO calendar_events VALUES ('e1','local','c1',1,2,1,'','','','','[]'),"
-                  " ('e2','ann','c1',1,2,1,'','','','','[]');"
-                  "INSERT INTO calendar_shares VALUES ('e2','local'), ('e1','ann');"
-                  "INSERT INTO calendar_done VALUES ('local','c1',1,''), ('me','c1',1,'');"
-                  "INSERT INTO channel_links VALUES ('h','tg','local',1,1);"
-                  "INSERT INTO idempotency (owner, key, thread, hash, status, created, body) VALUES"
-                  " ('local','k1',1,x'',200,1,''), ('local','k2',2,x'',200,1,''),"
-                  " ('local','k3',NULL,x'',200,1,''), ('ann','k1',NULL,x'',200,1,'');"
-                  "INSERT INTO audit_chains VALUES (1,1,x'',x'',0,0,'chn_1','local','t1');"),
+        by_hand(t->db,
+                "INSERT INTO attachments VALUES ('a1','local','t1',1,1,0,0,'','','','b','1'),"
+                " ('a2','local','t2',1,1,0,0,'','','','b','2'),"
+                " ('a3','ann','t1',1,1,0,0,'','','','b','3');"
+                "INSERT INTO calendar_events VALUES ('e1','local','c1',1,2,1,'','','','','[]'),"
+                " ('e2','ann','c1',1,2,1,'','','','','[]');"
+                "INSERT INTO calendar_shares VALUES ('e2','local'), ('e1','ann');"
+                "INSERT INTO calendar_done VALUES ('local','c1',1,''), ('me','c1',1,'');"
+                "INSERT INTO channel_links VALUES ('h','tg','local',1,1);"
+                "INSERT INTO idempotency (owner, key, thread, hash, status, created, body) VALUES"
+                " ('local','k1',1,x'',200,1,''), ('local','k2',2,x'',200,1,''),"
+                " ('local','k3',NULL,x'',200,1,''), ('ann','k1',NULL,x'',200,1,'');"
+                "INSERT INTO audit_chains VALUES (1,1,x'',x'',0,0,'chn_1','local','t1');"),
         OK);
     int64_t threads = 0;
     assert_int_equal(owner_threads(t->db, STR("local"), &threads), OK);
@@ -135,5 +135,5 @@ int test_owners(void)
         WITH_DB(moves),
         WITH_DB(runs),
     };
-    return cmocka_run_group_tests_name("store/owners", tests, NULL, NULL);
+    return db_fixture_group("store/owners", tests, COUNT(tests));
 }

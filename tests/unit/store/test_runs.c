@@ -494,7 +494,7 @@ static void unknown_status_is_damage(void **state)
     run_made(t->db, thread, "r", RUN_RUNNING);
     for (size_t i = 0; i < COUNT(damages); i++) {
         struct run run = {.id = 42};
-        assert_int_equal(db_script(t->db, damages[i]), OK);
+        assert_int_equal(by_hand(t->db, damages[i]), OK);
         assert_int_equal(run_find(t->db, &t->arena, thread, STR("r"), &run), ERR_IO);
         assert_int_equal(run.id, 42);
     }
@@ -536,5 +536,5 @@ int test_runs(void)
         WITH_DB(what_was_spent),
         WITH_DB(where_the_context_begins),
     };
-    return cmocka_run_group_tests_name("store/runs", tests, NULL, NULL);
+    return db_fixture_group("store/runs", tests, COUNT(tests));
 }

@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "store/conversation_kit.h"
+#include "store/db/hot.h"
 #include "store/fixture.h"
 
 static enum err save(struct db *db, int64_t run, int64_t version, int64_t epoch, str bytes)
@@ -17,10 +18,30 @@ static int64_t run_for(struct db *db)
     return run_made(db, thread_made(db, "alice", "t", "x", 1), "r", RUN_RUNNING);
 }
 
-/* Version and epoch are compared: each step on what the steps before it left. */
-static void versions_and_epochs(void **state)
+/* Where it stood before there was one in the row of its run. */
+static void put_back(struct db *db)
 {
-    struct db_fixture *t = *state;
+    assert_int_equal(
+        by_hand(db, "INSERT INTO snapshots SELECT id, version, epoch, hash, snapshot FROM runs"
+                    " WHERE version>0;"
+                    "UPDATE runs SET version=0, epoch=0, hash=x'', snapshot=x''"),
+        OK);
+}
+
+static int64_t stored(struct db *db)
+{
+    int64_t count = -1;
+    assert_int_equal(db_number(db_prepare(db,
+                                          "SELECT (SELECT count(*) FROM snapshots)+(SELECT"
+                                          " count(*) FROM runs WHERE version>0 OR snapshot<>x'')"),
+                               &count),
+                     OK);
+    return count;
+}
+
+/* Version and epoch are compared: each step on what the steps before it left. */
+static void versions(struct db_fixture *t, bool old)
+{
     int64_t run = run_for(t->db);
     static const struct {
         int64_t version, epoch;
@@ -37,14 +58,26 @@ static void versions_and_epochs(void **state)
     for (size_t i = 0; i < COUNT(steps); i++) {
         int64_t version = 0;
         char text[] = {(char)('a' + i), 0, 'z'};
+        if (old) put_back(t->db);
         enum err e = save(t->db, run, steps[i].version, steps[i].epoch, (str){text, sizeof text});
         if (e != steps[i].expected) fail_msg("step %zu: %s", i, err_code(e));
+        assert_int_equal(stored(t->db), steps[i].stored ? 1 : 0);
         str bytes = STR_EMPTY;
         e = snapshot_load(t->db, &t->arena, run, &version, &bytes);
         assert_int_equal(e, steps[i].stored ? OK : ERR_NOT_FOUND);
         assert_int_equal(version, steps[i].stored);
         if (steps[i].expected == OK) assert_str(bytes, ((str){text, sizeof text}));
     }
+}
+
+static void versions_and_epochs(void **state)
+{
+    versions(*state, false);
+}
+
+static void versions_and_epochs_from_before(void **state)
+{
+    versions(*state, true);
 }
 
 /* A run that ends has none any more. */
@@ -54,9 +87,8 @@ static enum err end(struct db *db, int64_t run, int64_t version, int64_t epoch)
     return run_save(db, &row, version, &(struct snapshot){.epoch = epoch});
 }
 
-static void deleting(void **state)
+static void deletes(struct db_fixture *t, bool old)
 {
-    struct db_fixture *t = *state;
     int64_t run = run_for(t->db);
     static const struct {
         bool stored; /* version 2 under epoch 5, before the call */
@@ -69,21 +101,30 @@ static void deleting(void **state)
         {false, -1, 5, OK},     {false, 2, 5, ERR_BUSY},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        assert_int_equal(db_script(t->db, "UPDATE runs SET version=0, epoch=0"), OK);
+        assert_int_equal(by_hand(t->db, "UPDATE runs SET version=0, epoch=0, snapshot=x'';"
+                                        "DELETE FROM snapshots"),
+                         OK);
         if (rows[i].stored) {
             assert_int_equal(save(t->db, run, 0, 5, STR("a")), OK);
             assert_int_equal(save(t->db, run, 1, 5, STR("b")), OK);
         }
+        if (old) put_back(t->db);
         enum err e = end(t->db, run, rows[i].version, rows[i].epoch);
         if (e != rows[i].expected) fail_msg("row %zu: %s", i, err_code(e));
-        int64_t count = -1;
-        assert_int_equal(
-            db_number(db_prepare(t->db,
-                                 "SELECT count(*) FROM runs WHERE version>0 OR snapshot<>x''"),
-                      &count),
-            OK);
-        assert_int_equal(count, rows[i].stored && e ? 1 : 0);
+        assert_int_equal(stored(t->db), rows[i].stored && e ? 1 : 0);
     }
+}
+
+static void deleting(void **state)
+{
+    deletes(*state, false);
+}
+
+/* Also of a run whose state could not be read, by whichever version: nothing of it is left behind, and
+ * who has lost the lease is refused. */
+static void deleting_from_before(void **state)
+{
+    deletes(*state, true);
 }
 
 static void put_raw(struct db *db, str bytes, str hash)
@@ -92,6 +133,7 @@ static void put_raw(struct db *db, str bytes, str hash)
     stmt_bind_blob(s, 1, bytes);
     stmt_bind_blob(s, 2, hash);
     assert_int_equal(stmt_run(s), OK);
+    hot_drop_all(db);
 }
 
 /* Every byte of both, flipped; and lengths that are not right. */
@@ -157,6 +199,11 @@ static void touched(void **state)
     assert_int_equal(save(t->db, run, 2, 2, STR("lost the lease")), ERR_BUSY);
     assert_int_equal(save(t->db, run, 2, 3, STR("next")), OK);
     assert_int_equal(snapshot_touch(t->db, 99), OK);
+    put_back(t->db); /* one from before */
+    assert_int_equal(snapshot_touch(t->db, run), OK);
+    assert_int_equal(version_of(t, run), 4);
+    assert_int_equal(save(t->db, run, 3, 3, STR("late")), ERR_BUSY);
+    assert_int_equal(stored(t->db), 1);
 }
 
 static void touched_by_owner(void **state)
@@ -180,9 +227,53 @@ static void touched_by_owner(void **state)
     run_made(t->db, thread_made(t->db, "alice", "none", "x", 1), "r", RUN_RUNNING);
     assert_int_equal(snapshots_touch_owner(t->db, STR("carol")), OK);
     for (size_t i = 0; i < COUNT(rows); i++) assert_int_equal(version_of(t, runs[i]), 1);
-    assert_int_equal(snapshots_touch_owner(t->db, STR("alice")), OK);
-    for (size_t i = 0; i < COUNT(rows); i++)
-        assert_int_equal(version_of(t, runs[i]), rows[i].expected ? 2 : 1);
+    for (int64_t times = 1; times <= 2; times++) {
+        assert_int_equal(snapshots_touch_owner(t->db, STR("alice")), OK);
+        for (size_t i = 0; i < COUNT(rows); i++)
+            assert_int_equal(version_of(t, runs[i]), rows[i].expected ? 1 + times : 1);
+        put_back(t->db); /* then those from before */
+    }
+}
+
+/* Other bytes, in the row and from before; where there are none nothing comes. */
+static void replaced(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t run = run_for(t->db), version = 0;
+    unsigned char hash[HASH_BYTES];
+    str bytes = STR_EMPTY;
+    crypto_sha256(STR("other"), hash);
+    assert_int_equal(snapshot_replace(t->db, run, STR("other"), hash), OK);
+    assert_int_equal(version_of(t, run), 0);
+    assert_int_equal(save(t->db, run, 0, 3, STR("state")), OK);
+    for (int64_t times = 1; times <= 2; times++) {
+        assert_int_equal(snapshot_replace(t->db, run, STR("other"), hash), OK);
+        assert_int_equal(snapshot_load(t->db, &t->arena, run, &version, &bytes), OK);
+        assert_int_equal(version, 1 + times);
+        assert_str(bytes, STR("other"));
+        assert_int_equal(save(t->db, run, version, 2, STR("lost the lease")), ERR_BUSY);
+        assert_int_equal(stored(t->db), 1);
+        put_back(t->db);
+    }
+}
+
+/* Damaged where it stood before: told as such, and it stays as it is for who looks at it. */
+static void damage_from_before(void **state)
+{
+    struct db_fixture *t = *state;
+    int64_t run = run_for(t->db), version = 42;
+    str bytes = STR("untouched");
+    assert_int_equal(save(t->db, run, 0, 3, STR("state")), OK);
+    put_back(t->db);
+    assert_int_equal(by_hand(t->db, "UPDATE snapshots SET bytes=x'00'"), OK);
+    assert_int_equal(snapshot_load(t->db, &t->arena, run, &version, &bytes), ERR_DAMAGED);
+    assert_int_equal(version, 42);
+    assert_str(bytes, STR("untouched"));
+    assert_int_equal(snapshot_touch(t->db, run), OK);
+    assert_int_equal(snapshot_load(t->db, &t->arena, run, &version, &bytes), ERR_DAMAGED);
+    assert_int_equal(end(t->db, run, -1, 2), ERR_BUSY);
+    assert_int_equal(end(t->db, run, -1, 3), OK);
+    assert_int_equal(stored(t->db), 0);
 }
 
 static void leases(void **state)
@@ -226,8 +317,16 @@ static void leases(void **state)
 int test_snapshots(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_DB(versions_and_epochs), WITH_DB(deleting), WITH_DB(damage), WITH_DB(touched),
-        WITH_DB(touched_by_owner),    WITH_DB(leases),
+        WITH_DB(versions_and_epochs),
+        WITH_DB(versions_and_epochs_from_before),
+        WITH_DB(deleting),
+        WITH_DB(deleting_from_before),
+        WITH_DB(damage),
+        WITH_DB(damage_from_before),
+        WITH_DB(touched),
+        WITH_DB(touched_by_owner),
+        WITH_DB(replaced),
+        WITH_DB(leases),
     };
-    return cmocka_run_group_tests_name("store/snapshots", tests, NULL, NULL);
+    return db_fixture_group("store/snapshots", tests, COUNT(tests));
 }

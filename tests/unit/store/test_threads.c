@@ -553,5 +553,5 @@ int test_threads(void)
         WITH_DB(doomed_is_not_there),
         WITH_DB(doomed_goes_in_steps),
     };
-    return cmocka_run_group_tests_name("store/threads", tests, NULL, NULL);
+    return db_fixture_group("store/threads", tests, COUNT(tests));
 }

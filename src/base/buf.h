@@ -43,7 +43,7 @@ void buf_drop(struct buf *b, size_t count); /* remove the first `count` bytes */
 
 static inline void buf_append(struct buf *b, str s)
 {
-    if (s.len == 0) return;
+    if (s.len == 0 || !s.p) return;
     char *room = buf_room(b, s.len);
     if (!room) return;
     memcpy(room, s.p, s.len);

@@ -30,7 +30,7 @@ void str_note(char *out, size_t size, str s);
 
 static inline bool str_eq(str a, str b)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
+    return a.len == b.len && (a.len == 0 || (a.p && b.p && memcmp(a.p, b.p, a.len) == 0));
 }
 bool str_eq_nocase(str a, str b); /* ASCII letters only */
 int str_cmp(str a, str b);

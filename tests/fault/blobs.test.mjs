@@ -440,7 +440,8 @@ test('a start without grace removes what nothing names, and nothing else', async
   assert.equal(needed.length, 4);
 
   // Two of a thread that was deleted while the storage was away: they go by themselves when it is back.
-  await say(t, home.server, 'deleted', 'large');
+  const last = await say(t, home.server, 'deleted', 'large');
+  for (const { messageId } of resultsOf(last.facts)) await arrived(home.server, 'deleted', messageId); // not put later, behind the deletion
   const way = AWAY['a file stands for the bucket, and the old one comes back'];
   await way.go(place);
   await removeThread(home.server, 'deleted');

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/db/hot.h"
 #include "store/table/audit.h"
 
 #include <stdio.h>
@@ -613,6 +614,7 @@ static void taken_over(void **state)
     bool end = false;
     trail_make(t->db);
     heads_from_before(t->db);
+    hot_drop_all(t->db); /* as when another program has written */
     assert_intact(t->db, THREADS, ENTRIES);
     add(t->db, 2, 1);
     assert_int_equal(audit_take_over(t->db, key, 1, 5000, &end), OK);
